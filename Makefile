@@ -21,7 +21,7 @@ RELEASE_FLAGS = -c release
 RELEASE_LIBRARIES = PKG_CONFIG_PATH
 endif
 
-.PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets images methods clean
+.PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets images pages clean
 
 run: setup allocator ## build everything and start the three services on the embedded store
 	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
@@ -86,8 +86,8 @@ images: ## the images of compose.yaml; COMPOSE=podman-compose where there is no 
 	$(COMPOSE) build auth
 	$(COMPOSE) build messages notifier
 
-methods: ## write each service's METHODS.md from the declared methods
-	HATO_WRITE_METHODS=1 $(SWIFT) test --filter Tidy.MethodPages
+pages: ## write each service's METHODS.md and SETTINGS.md from its declarations
+	HATO_WRITE_PAGES=1 $(SWIFT) test --filter 'Tidy.(MethodPages|SettingsPages)'
 
 clean:
 	rm -rf .build Benchmarks/.build .venv-interop

@@ -53,7 +53,10 @@ func suite(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [S
 
 /// Pages beside the sources of a target.
 func excluded(_ name: String) -> [String] {
-    ["HatoRPC": ["METHODS.md"], "hato-messages": ["Samples"], "hato-dev": ["Rules/chat.cases.json"]][name] ?? []
+    [
+        "HatoRPC": ["METHODS.md"], "HatoRuntime": ["SETTINGS.md"], "hato-messages": ["Samples"],
+        "hato-dev": ["Rules/chat.cases.json"],
+    ][name] ?? []
 }
 
 let package = Package(
@@ -182,7 +185,13 @@ let package = Package(
             exclude: ["Tables", "README.md"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto]),
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
-        suite("Tidy", ["HatoModel"], exclude: ["words.json"]),
+        suite(
+            "Tidy",
+            [
+                "HatoAuth", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRuntime",
+                "hato-auth",
+                "hato-messages", "hato-notifier",
+            ], exclude: ["words.json"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx20

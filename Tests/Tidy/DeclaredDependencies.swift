@@ -31,7 +31,8 @@ import Testing
             let imports = try Set(files.flatMap { SourceFile(path: $0, text: try repository.text($0)).imports })
             for item in (target.4 ?? "").split(separator: ",").map({ $0.trimming(while: \.isWhitespace) })
             where !item.isEmpty {
-                let module = item.hasPrefix("\"") ? item.filter { $0 != "\"" } : products[item] ?? item
+                let dependency = item.hasPrefix("\"") ? item.filter { $0 != "\"" } : products[item] ?? item
+                let module = dependency.replacing("-", with: "_")
                 #expect(imports.contains(module), "\(folder) declares \(module) and does not import it")
             }
         }

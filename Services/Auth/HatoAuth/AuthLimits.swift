@@ -45,46 +45,55 @@ public struct AuthLimits: Limits, Hashable {
 
     public static let all: [Limit<AuthLimits>] = [
         Limit("password-bytes-max", \.passwordBytesMax, 64...65_536, "longest password, in bytes"),
-        Limit("id-token-bytes-max", \.idTokenBytesMax, 1_024...65_536, "longest ID token in a parameter"),
+        Limit("id-token-bytes-max", \.idTokenBytesMax, 1_024...65_536, "longest ID token in a parameter, in bytes"),
         Limit("email-bytes-max", \.emailBytesMax, 6...254, "longest e-mail address, in bytes"),
-        Limit("display-name-characters-max", \.displayNameCharactersMax, 1...1024, "longest name"),
+        Limit(
+            "display-name-characters-max", \.displayNameCharactersMax, 1...1024,
+            "longest display name, in Unicode characters"),
         Limit("photo-url-bytes-max", \.photoUrlBytesMax, 16...8192, "longest address of a photo, in bytes"),
-        Limit("custom-attributes-characters-max", \.customAttributesCharactersMax, 2...4000, "longest claims"),
-        Limit("password-queue-max", \.passwordQueueMax, 0...100_000, "passwords waiting to be hashed"),
+        Limit(
+            "custom-attributes-characters-max", \.customAttributesCharactersMax, 2...4000,
+            "longest custom claims, in characters of their JSON text"),
+        Limit("password-queue-max", \.passwordQueueMax, 0...100_000, "passwords that wait for a hashing thread"),
         Limit("sessions-per-account-max", \.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
-        Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page"),
+        Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page of auth.users.list"),
         Limit(
-            "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000, "addresses and accounts remembered"),
-        Limit("failures-free", \.failuresFree, 1...100, "wrong passwords that cost an account nothing"),
+            "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000,
+            "addresses and accounts whose attempts are counted"),
+        Limit("failures-free", \.failuresFree, 1...100, "wrong passwords for one account that cause no wait"),
         Limit(
-            "lock-milliseconds-max", \.lockMillisecondsMax, 0...86_400_000, "longest wait after wrong passwords"),
+            "lock-milliseconds-max", \.lockMillisecondsMax, 0...86_400_000,
+            "longest wait of an account after wrong passwords, in milliseconds"),
         Limit(
             "failure-memory-milliseconds", \.failureMemoryMilliseconds, 0...2_592_000_000,
-            "when they are forgotten"),
+            "milliseconds after which wrong passwords no longer count"),
         Limit(
             "sign-ins-pending-per-account-max", \.signInsPendingPerAccountMax, 1...10_000,
-            "sign-ins of one account checked at a time"),
+            "sign-ins of one account at a time"),
         Limit(
             "sign-ins-per-address-burst", \.signInsPerAddress.burst, rate,
             "sign-ins of one address at once; 0: no limit"),
         Limit(
-            "sign-ins-per-address-minute", \.signInsPerAddress.perMinute, rate, "and a minute in the long run"),
+            "sign-ins-per-address-minute", \.signInsPerAddress.perMinute, rate,
+            "sign-ins of one address a minute in the long run"),
         Limit(
             "sign-ups-per-address-burst", \.signUpsPerAddress.burst, rate,
             "sign-ups of one address at once; 0: no limit"),
         Limit(
-            "sign-ups-per-address-minute", \.signUpsPerAddress.perMinute, rate, "and a minute in the long run"),
+            "sign-ups-per-address-minute", \.signUpsPerAddress.perMinute, rate,
+            "sign-ups of one address a minute in the long run"),
         Limit(
             "anonymous-per-address-burst", \.anonymousSignUpsPerAddress.burst, rate,
             "anonymous sign-ups of one address at once; 0: no limit"),
         Limit(
             "anonymous-per-address-minute", \.anonymousSignUpsPerAddress.perMinute, rate,
-            "and a minute in the long run"),
+            "anonymous sign-ups of one address a minute in the long run"),
         Limit(
             "refreshes-per-address-burst", \.refreshesPerAddress.burst, rate,
             "refreshes of one address at once; 0: no limit"),
         Limit(
-            "refreshes-per-address-minute", \.refreshesPerAddress.perMinute, rate, "and a minute in the long run"
+            "refreshes-per-address-minute", \.refreshesPerAddress.perMinute, rate,
+            "refreshes of one address a minute in the long run"
         ),
     ]
 }

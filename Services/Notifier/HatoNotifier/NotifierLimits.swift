@@ -23,38 +23,47 @@ public struct NotifierLimits: Limits, Hashable {
     public var uidBytesMax = 128
     /// Seconds that a notification may be worth delivering.
     public var timeToLiveSecondsMax = 28 * 24 * 3_600
-    /// Deliveries that wait; above, each new one replaces the oldest of the user with the most.
+    /// Deliveries that wait; at the limit, each new one replaces the oldest of the user with the most.
     public var pendingMax = 1_000_000
     /// Entries of one page of a list.
     public var pageMax = 1_000
     /// Subscriptions of `notifier.follow`.
     public var followersMax = 64
-    /// Changes of one database that wait to be handled; above, its feed pauses.
+    /// Changes of one database that wait to be handled; at the limit, its feed pauses.
     public var changesPerBatchMax = 1_024
     /// Keys that are read of one node whose children are the recipients of a trigger.
     public var recipientKeysMax = 100_000
-    /// Bytes that all triggers hold together: changes that wait, recipients that were read, transactions under way.
-    /// Above, feeds pause; what a change asks for is written in as many transactions as it takes.
+    /// Bytes of all triggers together: waiting changes, recipients that were read, running transactions. At the limit,
+    /// feeds pause; the notifications of a change are written in as many transactions as needed.
     public var triggerBytesMax = 64 << 20
 
     public init() {}
 
     public static let all: [Limit<NotifierLimits>] = [
-        Limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user"),
-        Limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one call or trigger"),
+        Limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user; a further one is refused"),
+        Limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one `send` or trigger"),
         Limit(
             "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
-            "devices one notification goes to"),
-        Limit("triggers-max", \.triggersMax, 1...100_000, "triggers"),
-        Limit("title-bytes-max", \.titleBytesMax, 16...65_536, "longest title, in bytes"),
-        Limit("body-bytes-max", \.bodyBytesMax, 16...65_536, "longest body, in bytes"),
-        Limit("data-bytes-max", \.dataBytesMax, 16...65_536, "data of a notification, in bytes"),
-        Limit("key-bytes-max", \.keyBytesMax, 16...1_024, "longest collapse key, idempotency key or trigger id"),
+            "devices of one notification; more are refused, and left out of a trigger's recipients"),
+        Limit("triggers-max", \.triggersMax, 1...100_000, "triggers of the service"),
+        Limit(
+            "title-bytes-max", \.titleBytesMax, 16...65_536,
+            "longest title, in bytes; a longer one is refused, and cut if a trigger makes it"),
+        Limit(
+            "body-bytes-max", \.bodyBytesMax, 16...65_536,
+            "longest body, in bytes; a longer one is refused, and cut if a trigger makes it"),
+        Limit(
+            "data-bytes-max", \.dataBytesMax, 16...65_536, "names and values of `data` of one notification, in bytes"),
+        Limit(
+            "key-bytes-max", \.keyBytesMax, 16...1_024,
+            "longest collapse key, idempotency key, trigger id, app or locale, in bytes"),
         Limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
-        Limit("ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000, "longest time to live a call may ask for"),
+        Limit(
+            "ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000,
+            "longest time to live of a notification, in seconds"),
         Limit(
             "pending-max", \.pendingMax, 1...1_000_000_000,
-            "deliveries that wait; above, each new one replaces the oldest of the user with the most"),
+            "deliveries that wait; at the limit, each new one replaces the oldest of the user with the most"),
         Limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
         Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
         Limit(
@@ -62,9 +71,9 @@ public struct NotifierLimits: Limits, Hashable {
             "changes of one database that wait to be handled before its feed pauses"),
         Limit(
             "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
-            "keys read of one node whose children are the recipients of a trigger"),
+            "keys of one node whose children are the recipients of a trigger"),
         Limit(
             "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
-            "bytes that all triggers hold together: changes that wait, recipients, transactions under way"),
+            "memory of all triggers together, in bytes: waiting changes, recipients, running transactions"),
     ]
 }

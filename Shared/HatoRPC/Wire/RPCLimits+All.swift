@@ -15,84 +15,99 @@ extension RPCLimits {
         Limit("line-bytes-max", \.lineBytesMax, bufferBytes, "longest line, in bytes"),
         Limit(
             "unauthenticated-line-bytes-max", \.unauthenticatedLineBytesMax, bufferBytes,
-            "longest line before a credential was shown"),
-        Limit("credential-bytes-max", \.credentialBytesMax, bufferBytes, "longest credential in auth, in bytes"),
-        Limit("nesting-max", \.nestingMax, 1...512, "arrays and objects inside each other"),
+            "longest line, in bytes, until the connection has shown a credential"),
+        Limit(
+            "credential-bytes-max", \.credentialBytesMax, bufferBytes,
+            "longest credential in `auth`, in bytes; a longer one is refused before it is looked up"),
+        Limit("nesting-max", \.nestingMax, 1...512, "depth of arrays and objects of a line"),
         Limit("batch-entries-max", \.batchEntriesMax, counts, "entries of one batch"),
         Limit(
             "requests-in-flight-max", \.requestsInFlightMax, counts, "requests of one connection worked on at a time"),
-        Limit("reads-in-flight-max", \.readsInFlightMax, counts, "those among them that read"),
+        Limit("reads-in-flight-max", \.readsInFlightMax, counts, "reads among them"),
         Limit(
             "unreserved-read-bytes-max", \.unreservedReadBytesMax, bufferBytes,
-            "what a read may take without waiting for memory, in bytes"),
-        Limit("large-reads-running-max", \.largeReadsRunningMax, counts, "reads beyond that which run at a time"),
+            "memory of a read that waits for no reservation, in bytes"),
+        Limit(
+            "large-reads-running-max", \.largeReadsRunningMax, counts,
+            "reads with a reservation that run at a time, of each size"),
         Limit(
             "connection-bytes-in-flight-max", \.connectionBytesInFlightMax, bytes,
-            "bytes of unanswered requests of one connection"),
+            "memory of the requests of one connection, in bytes; above, its next requests wait"),
         Limit(
-            "process-bytes-in-flight-max", \.processBytesInFlightMax, bytes, "the same over all connections"),
+            "process-bytes-in-flight-max", \.processBytesInFlightMax, bytes,
+            "memory of lines, requests, running reads, and of responses and events that peers have not received, in bytes"
+        ),
         Limit(
             "client-bytes-in-flight-max", \.clientBytesInFlightMax, bytes,
-            "what one user, or one address that is not signed in, holds of it"),
+            "the part of it that one user or, without a signed-in user, one address holds"),
         Limit(
             "process-event-bytes-max", \.processEventBytesMax, bytes,
-            "events that peers have not received, in bytes; at most half of process-bytes-in-flight-max"),
+            "the part of it that events take until peers have received them, at most half of it"),
         Limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest response, in bytes"),
         Limit(
             "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes,
-            "responses not taken by a peer, in bytes"
+            "responses that one peer has not received, in bytes; above, its next requests wait"
         ),
         Limit(
             "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
-            "notifications a peer has not taken, in bytes"),
-        Limit("connections-max", \.connectionsMax, counts, "connections in all"),
+            "notifications that one peer has not received, in bytes; above, its listeners fall behind"),
+        Limit(
+            "connections-max", \.connectionsMax, counts,
+            "connections; at the limit, a new one replaces the longest silent one without a credential, else the oldest one "
+                + "of the user with the most, or is refused (too_many_connections)"),
         Limit(
             "connections-without-credential-percent-max", \.connectionsWithoutCredentialPercentMax, 1...100,
-            "percent of connections-max that connections without a credential hold; beyond, the longest silent one "
-                + "is closed for a new one"),
+            "percent of connections-max for connections without a credential; at the limit, a new one replaces the "
+                + "longest silent one"),
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, counts,
-            "connections from one address, of IPv6 its /64"),
+            "connections of one address, of IPv6 its /64; more are refused (too_many_connections_from_address)"),
         Limit(
             "connections-per-user-max", \.connectionsPerUserMax, counts,
-            "connections of one user that are never closed for another; further ones count as those without a credential"
+            "connections of one user with slots of their own; further ones count as connections without a credential, "
+                + "and those of administrators do not count"
         ),
-        Limit("idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic before a connection is closed"),
+        Limit(
+            "idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic after which a connection is closed"),
         Limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         Limit(
             "stalled-line-seconds-max", \.stalledLineSecondsMax, seconds,
-            "seconds after which a long line that hardly grows is cut off, when others wait for memory"),
+            "seconds over which an unfinished line must grow, while others wait for memory"),
         Limit(
-            "stalled-line-bytes-per-second", \.stalledLineBytesPerSecond, counts, "how much such a line has to grow"),
+            "stalled-line-bytes-per-second", \.stalledLineBytesPerSecond, counts,
+            "bytes by which such a line must grow in a second"),
         Limit(
             "awaited-line-seconds-max", \.awaitedLineSecondsMax, seconds,
-            "seconds in which the memory reserved for such a line has to fill"),
+            "seconds in which the memory reserved for such a line must fill"),
         Limit(
             "stalled-peer-seconds-max", \.stalledPeerSecondsMax, seconds,
-            "seconds after which a peer that hardly takes its responses is cut off, when others wait for memory"),
+            "seconds over which a peer must receive what is sent to it, while others wait for memory"),
         Limit(
-            "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, counts, "how much such a peer has to take"),
+            "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, counts,
+            "bytes that such a peer must receive in a second"),
         Limit(
             "awaited-read-seconds-max", \.awaitedReadSecondsMax, seconds,
-            "seconds in which a peer has to take large results, when others wait for the memory of large reads"),
+            "seconds in which a peer must receive large results, while others wait for the memory of large reads"),
         Limit(
             "parked-read-seconds-max", \.parkedReadSecondsMax, seconds,
-            "seconds after which such a peer is cut off when large reads of its own wait for it"),
+            "seconds after which such a peer is disconnected when large reads of its own wait for it"),
         Limit(
             "awaited-event-seconds-max", \.awaitedEventSecondsMax, seconds,
-            "seconds in which a peer has to take the events it holds, when others wait for the memory of events"),
+            "seconds in which a peer must receive its events, while others wait for the memory of events"),
         Limit(
             "socket-unsent-bytes-max", \.socketUnsentBytesMax, socketBytes,
-            "output that the system keeps for one peer beside what is on its way to it, in bytes"),
+            "output of one connection that the system keeps and has not sent, in bytes"),
         Limit(
             "socket-received-bytes-max", \.socketReceivedBytesMax, socketBytes,
             "input of one connection that the system keeps, in bytes"),
         Limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
-            "seconds of silence before TCP asks the peer"),
+            "seconds of silence before the first TCP keep-alive probe"),
         Limit(
             "keep-alive-interval-seconds", \.keepAliveIntervalSeconds, keepAliveSeconds,
-            "seconds between TCP's questions"),
-        Limit("keep-alive-probes", \.keepAliveProbes, 1...127, "probes without a response that end a connection"),
+            "seconds between two TCP keep-alive probes"),
+        Limit(
+            "keep-alive-probes", \.keepAliveProbes, 1...127,
+            "TCP keep-alive probes without a response after which a connection ends"),
     ]
 }

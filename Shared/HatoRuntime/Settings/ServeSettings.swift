@@ -5,7 +5,7 @@ public enum ServeSettings {
     /// The settings of every service; `defaultPort` is the default of its port.
     public static func declared(defaultPort: Int) -> [Setting] {
         [
-            Setting("data", .file, required: true, help: "the folder that holds everything the service keeps"),
+            Setting("data", .file, required: true, help: "the folder of all data of the service"),
             Setting("host", .text, default: "127.0.0.1", help: "the address to listen on"),
             Setting(
                 "port", .integer(0...65535), default: String(defaultPort),
@@ -21,36 +21,43 @@ public enum ServeSettings {
             Setting(
                 "tls-client-ca", .file, shared: true,
                 help: "certificates in PEM that clients must be signed by (mutual TLS)"),
-            Setting("metrics-port", .integer(0...65535), help: "port for Prometheus over HTTP; off unless set"),
+            Setting(
+                "metrics-port", .integer(0...65535),
+                help: "port of the metrics for Prometheus (HTTP); unless set, there is none"),
             Setting(
                 metricsHost, .text, default: "127.0.0.1", shared: true,
-                help: "the address that port listens on: metrics ask for no credential"),
+                help: "the address of metrics-port, which requires no credential"),
             Setting(
                 "log-level", .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", shared: true,
                 help: "the least important level that is logged"),
             Setting(
                 "log-format", .choice(["text", "json"]), default: "text", shared: true,
-                help: "how a log line looks on stderr"),
+                help: "format of the log on stderr"),
             Setting(
-                "backup-dir", .file, shared: true, help: "the only folder backups are written under; off unless set"),
+                "backup-dir", .file, shared: true, help: "the folder of all backups; unless set, there are none"),
             Setting(
                 "grace-seconds", .integer(0...3600), default: "10", shared: true,
-                help: "how long stopping may take to finish what was accepted"),
+                help: "seconds for accepted requests to finish when the service stops"),
             Setting(
                 preparedLog, .integer(0...(1 << 30)), default: String(4 << 20), shared: true,
-                help: "bytes of its log that a store writes ahead as zeros, so that a sync takes half as long; 0: none"),
+                help:
+                    "bytes of zeros that a store writes ahead into its log, so that a sync takes half as long; 0: none"),
             memory,
-            Setting(blockCache, .integer(1 << 20...1 << 40), help: "bytes of tables that a store keeps in memory")
-                .following(MemoryDerivation(.blockCache)),
+            Setting(
+                blockCache, .integer(1 << 20...1 << 40),
+                help: "blocks, indexes and filters of tables in memory, in bytes"
+            )
+            .following(MemoryDerivation(.blockCache)),
             Setting(
                 memtables, .integer(1 << 20...1 << 36),
-                help: "bytes of the newest rows that a store keeps in memory before it writes them to tables"
+                help:
+                    "newest rows that are in no table yet, in bytes; the same amount again may be on its way into tables"
             )
             .following(MemoryDerivation(.memtables)),
             Setting(
                 openFilesReserve, .integer(0...1_000_000_000), default: String(OpenFilesPlan.reserveDefault),
                 shared: true,
-                help: "open files that connections leave to the store, of those the system allows; at most half of them"
+                help: "open files that connections leave to the store, at most half of those the system allows"
             ),
             exitWithStandardInput,
         ] + wire + fromWhere
@@ -60,8 +67,8 @@ public enum ServeSettings {
     public static let memory = Setting(
         "memory-bytes", .integer(1...(1 << 46)),
         default: String(AvailableMemory.defaultBytes(available: AvailableMemory.bytes)), shared: true,
-        help: "memory the service may use, in bytes; unless set, four fifths of what the cgroup or the machine has, "
-            + "at most 1.5 GiB")
+        help: "memory the service may use, in bytes"
+    ).describingDefault("four fifths of the memory of the cgroup or the machine, at most 1.5 GiB")
 
     /// The name of the setting for the block cache (`RocksDBMemory`).
     public static let blockCache = "block-cache-bytes"
@@ -113,9 +120,7 @@ extension SettingsResolver {
     public var help: String {
         declared.map { setting in
             let flag = "--\(setting.name)" + (setting.placeholder.map { " \($0)" } ?? "")
-            let preset =
-                setting.memory.map { " (default: \($0.summary))" } ?? setting.defaultValue.map { " (default: \($0))" }
-                ?? (setting.isRequired ? " (required)" : "")
+            let preset = setting.defaultText.map { " (default: \($0))" } ?? (setting.isRequired ? " (required)" : "")
             return "  \(flag)\n        \(setting.help)\(preset); \(variables(of: setting).joined(separator: ", "))"
         }.joined(separator: "\n")
     }

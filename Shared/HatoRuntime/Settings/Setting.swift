@@ -39,6 +39,8 @@ public struct Setting: Sendable, Hashable {
     public var help: String
     /// How the default is derived from `memory-bytes`; nil: `defaultValue` applies.
     public var memory: MemoryDerivation?
+    /// The default in words, for pages and help, if it depends on the machine.
+    public var defaultInWords: String?
 
     public init(
         _ name: String, _ kind: Kind, default defaultValue: String? = nil, required isRequired: Bool = false,
@@ -65,6 +67,16 @@ public struct Setting: Sendable, Hashable {
         setting.memory = memory
         return setting
     }
+
+    /// The same setting with a default in words.
+    public func describingDefault(_ words: String) -> Setting {
+        var setting = self
+        setting.defaultInWords = words
+        return setting
+    }
+
+    /// The default for the help; nil: there is none.
+    var defaultText: String? { defaultInWords ?? memory?.summary ?? defaultValue }
 
     /// The value derived from `memory-bytes`; nil: none is.
     func value(in plan: MemoryPlan) -> Int? {

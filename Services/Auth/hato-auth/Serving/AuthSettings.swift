@@ -51,9 +51,11 @@ enum AuthSettings {
     }
 
     private static let flags: [Member<Bool>] = [
-        flag("refuse-common-passwords", \.refusesCommonPasswords, "refuse passwords that are tried first"),
+        flag(
+            "refuse-common-passwords", \.refusesCommonPasswords,
+            "refuse common passwords, repetitions, sequences and the user's own names"),
         flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
-        flag("limit-loopback", \.limitsLoopback, "count attempts from this machine too"),
+        flag("limit-loopback", \.limitsLoopback, "count attempts from loopback addresses too"),
     ]
 
     private static let seconds = 0...3_153_600_000
@@ -64,27 +66,31 @@ enum AuthSettings {
         var member = number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time")
         member.setting.memory = MemoryDerivation(
             .held, dividedBy: preset.scrypt.memoryBytes, atMost: preset.hashingThreads)
+        member.setting.defaultInWords =
+            "the number of processors, fewer if 16 MiB for each do not fit into 1/6 of memory-bytes"
         return member
     }()
 
     private static let numbers: [Member<Int>] =
         [
-            number("password-length-min", \.passwordLengthMin, 1...128, "characters a password has at least"),
+            number("password-length-min", \.passwordLengthMin, 1...128, "minimum of characters of a password"),
             number("scrypt-log-n", \.scrypt.logN, 1...20, "cost of a password hash: log2 of scrypt's N"),
             number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
             number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
             hashingThreads,
-            number("token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "life of an ID token"),
+            number(
+                "token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "seconds for which an ID token is valid"),
             number(
                 "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,
-                "oldest sign-in that may change e-mail or password; 0 turns it off"),
+                "seconds after a sign-in in which e-mail and password may be changed; 0: always"),
             number(
                 "refresh-grace-seconds", \.refresh.graceSeconds, seconds,
-                "how long a used refresh token brings its successor again"),
+                "seconds in which a used refresh token returns its successor again"),
             number(
                 "refresh-idle-seconds", \.refresh.idleSeconds, 60...3_153_600_000,
-                "a session unused for this long is over"),
+                "seconds without use after which a session ends"),
             number(
-                "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds, "a session this old is over; 0: never"),
+                "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds,
+                "seconds after which a session ends; 0: never"),
         ]
 }

@@ -53,18 +53,22 @@ public struct ResolverLimits: Limits, Hashable {
     var memory: Duration { .milliseconds(lookUpMemoryMilliseconds) }
 
     public static let all: [Limit<ResolverLimits>] = [
-        Limit("look-ups-max", \.lookUpsMax, 1...256, "look-ups of names of webhooks at a time, each on a thread"),
-        Limit("look-ups-to-register-max", \.lookUpsToRegisterMax, 1...256, "of them, those to register a device"),
-        Limit("look-ups-per-user-max", \.lookUpsPerUserMax, 1...256, "of them, those for one user"),
+        Limit(
+            "look-ups-max", \.lookUpsMax, 1...256,
+            "look-ups of names of webhooks at a time, each on a thread of its own"),
+        Limit(
+            "look-ups-to-register-max", \.lookUpsToRegisterMax, 1...256,
+            "look-ups at a time for registrations of devices"),
+        Limit("look-ups-per-user-max", \.lookUpsPerUserMax, 1...256, "look-ups at a time for one user"),
         Limit(
             "look-ups-to-register-per-domain-max", \.lookUpsToRegisterPerDomainMax, 1...256,
-            "of them, those to register a device at names of one domain (the last two labels)"),
+            "look-ups at a time for registrations of devices with names of one domain (the last two labels)"),
         Limit(
             "look-ups-waiting-per-user-max", \.lookUpsWaitingPerUserMax, 1...65_536,
             "calls of one user that wait for a look-up, for deliveries and for registrations each"),
         Limit(
             "look-ups-waiting-max", \.lookUpsWaitingMax, 1...65_536,
-            "calls of all users that wait for a look-up; above, the user with the most loses the newest"),
+            "calls of all users that wait for a look-up; at the limit, the user with the most loses the newest"),
         Limit(
             "look-up-milliseconds-max", \.lookUpMillisecondsMax, 1...60_000,
             "milliseconds a call waits for a look-up, its turn included"),

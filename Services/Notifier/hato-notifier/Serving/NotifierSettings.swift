@@ -66,26 +66,32 @@ enum NotifierSettings {
         [
             delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
             delivery(
-                "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time, over all devices"),
+                "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time"),
             delivery(
                 "attempts-per-user-max", \.attemptsPerUserMax, 1...4_096, "attempts at a time at devices of one user"),
             delivery(
                 "attempts-per-host-max", \.attemptsPerHostMax, 1...4_096, "attempts at a time at devices of one host"),
             seconds(
-                "backoff-first-seconds", \.backoff.first, "longest wait after the first failure; doubles with each"),
-            seconds("backoff-longest-seconds", \.backoff.longest, "longest wait after any failure"),
+                "backoff-first-seconds", \.backoff.first,
+                "longest wait after the first failure, in seconds; doubles with each failure"),
+            seconds("backoff-longest-seconds", \.backoff.longest, "longest wait after any failure, in seconds"),
             seconds(
-                "ttl-seconds", \.timeToLive, "how long a notification is worth delivering unless it says otherwise"),
-            seconds("lease-seconds", \.lease, "how long an attempt may take before it is made again"),
-            seconds("idempotency-seconds", \.idempotency, "how long an idempotency key holds"),
-            seconds("keep-finished-seconds", \.keepFinished, "how long the status of a notification is kept"),
-            seconds("keep-dead-seconds", \.keepDead, "how long dead deliveries are kept for replay"),
-            seconds("keep-events-seconds", \.keepEvents, "how far back followers can resume"),
-            seconds("secret-overlap-seconds", \.secretOverlap, "how long a former signing secret signs too"),
-            seconds("disable-after-seconds", \.disableAfter, "a device that only failed for so long is disabled"),
+                "ttl-seconds", \.timeToLive,
+                "seconds after which a notification expires, unless it has a time of its own"),
+            seconds("lease-seconds", \.lease, "seconds after which an attempt without a result is repeated"),
+            seconds("idempotency-seconds", \.idempotency, "seconds that an idempotency key is kept"),
+            seconds(
+                "keep-finished-seconds", \.keepFinished, "seconds that the status of a finished notification is kept"),
+            seconds("keep-dead-seconds", \.keepDead, "seconds that dead deliveries are kept"),
+            seconds("keep-events-seconds", \.keepEvents, "seconds that events are kept for followers that resume"),
+            seconds("secret-overlap-seconds", \.secretOverlap, "seconds for which a former signing secret signs too"),
+            seconds(
+                "disable-after-seconds", \.disableAfter,
+                "seconds after which a device whose attempts all failed is disabled"),
             Member(
                 setting: Setting(
-                    "webhook-timeout-seconds", .integer(1...300), default: "15", help: "how long a receiver may take"),
+                    "webhook-timeout-seconds", .integer(1...300), default: "15",
+                    help: "seconds a receiver may take to respond"),
                 set: { $0.webhooks.timeout = .seconds($1) }),
         ]
 

@@ -1,0 +1,45 @@
+import Foundation
+import HatoRuntime
+import Testing
+
+@testable import hato_auth
+@testable import hato_messages
+@testable import hato_notifier
+
+/// The SETTINGS.md of each service describes the declared settings; `make pages` writes them again.
+@Suite struct SettingsPages {
+    private static let shared = ServeSettings.declared(defaultPort: 0)
+
+    struct Page: Sendable, CustomTestStringConvertible {
+        var path: String
+        var title: String
+        var declared: [Setting]
+        var testDescription: String { path }
+
+        init(_ path: String, _ title: String, _ declared: [Setting]) {
+            self.path = path
+            self.title = title
+            self.declared = declared
+        }
+
+        /// A service's settings without those that every service has in the same form.
+        init(_ service: String, of process: ServiceProcess) {
+            self.init(
+                "Services/\(service.capitalized)/SETTINGS.md", "Settings of \(service)",
+                process.resolver.declared.filter { !SettingsPages.shared.contains($0) })
+        }
+    }
+
+    static let pages = [
+        Page("auth", of: AuthSettings.process), Page("messages", of: MessagesSettings.process),
+        Page("notifier", of: NotifierSettings.process),
+        Page(
+            "Shared/HatoRuntime/SETTINGS.md", "Settings of every service", shared.filter { $0.name != "port" }),
+    ]
+
+    @Test(arguments: pages)
+    func thePageIsWhatIsDeclared(page: Page) throws {
+        let text = SettingsPage.markdown(title: page.title, settings: page.declared)
+        #expect(try GeneratedPage(path: page.path, text: text).isUpToDate(), "\(page.path): run make pages")
+    }
+}
