@@ -40,6 +40,6 @@ import Testing
     @Test(arguments: pages)
     func thePageIsWhatIsDeclared(page: Page) throws {
         let text = SettingsPage.markdown(title: page.title, settings: page.declared)
-        #expect(try GeneratedPage(path: page.path, text: text).isUpToDate(), "\(page.path): run make pages")
+        #expect(try GeneratedPage(path: page.path, text: text).isUpToDate(), "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
     }
 }
