@@ -25,7 +25,7 @@ public struct RestoreCommand<Target: RestoringTarget>: AsyncParsableCommand {
             commandName: "restore", abstract: "Make a data folder from a backup, for `serve` to be started on.",
             discussion: """
                 The data folder must be empty or missing; the backup is checked to its end and stays as it is. The \
-                restored store has an epoch of its own: whoever followed the old one is told so, and reads anew.
+                restored store has an epoch of its own: followers of the old one are refused, and begin again.
                 """)
     }
 

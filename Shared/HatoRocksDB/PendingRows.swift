@@ -37,7 +37,7 @@ struct PendingRows {
     /// Indices in `rows` of the applied ones, in the order of their keys.
     private var order: [Int32] = []
     /// The position in `order` of the previous row.
-    private var lastPlace = 0
+    private var lastIndex = 0
 
     // MARK: The transaction that is being planned
 
@@ -73,33 +73,33 @@ struct PendingRows {
     }
 
     private mutating func sort(_ row: Int) {
-        let (place, isTaken) = place(of: row)
-        if isTaken { order[place] = Int32(row) } else { order.insert(Int32(row), at: place) }
-        lastPlace = place
+        let (index, isTaken) = index(of: row)
+        if isTaken { order[index] = Int32(row) } else { order.insert(Int32(row), at: index) }
+        lastIndex = index
     }
 
-    private func place(of row: Int) -> (Int, isTaken: Bool) {
+    private func index(of row: Int) -> (Int, isTaken: Bool) {
         let row = rows[row]
         let key = bytes.span.extracting(row.start..<row.middle)
-        let place = lowerBound(of: key, near: lastPlace + 1)
-        return (place, place < order.count && compare(order[place], key) == 0)
+        let index = lowerBound(of: key, near: lastIndex + 1)
+        return (index, index < order.count && compare(order[index], key) == 0)
     }
 
     // MARK: Reading what was applied
 
     func find(_ wanted: Span<UInt8>) -> Found {
-        let place = lowerBound(of: wanted)
-        guard place < order.count, compare(order[place], wanted) == 0 else { return .untouched }
-        let row = rows[Int(order[place])]
+        let index = lowerBound(of: wanted)
+        guard index < order.count, compare(order[index], wanted) == 0 else { return .untouched }
+        let row = rows[Int(order[index])]
         return row.kind == .put ? .value(Array(bytes[row.middle..<row.end])) : .deleted
     }
 
     /// Whether anything in the range was written.
     func touches(_ range: KeyRange) -> Bool {
-        let place = lowerBound(of: range.lower.span)
-        guard place < order.count else { return false }
+        let index = lowerBound(of: range.lower.span)
+        guard index < order.count else { return false }
         guard let upper = range.upper else { return true }
-        return compare(order[place], upper.span) < 0
+        return compare(order[index], upper.span) < 0
     }
 
     /// The first position whose key is not before `wanted`.
@@ -138,7 +138,7 @@ struct PendingRows {
         rows.removeAll(keepingCapacity: rows.capacity <= 4 * Self.sortedMax)
         bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptBytesMax)
         applied = (0, 0)
-        lastPlace = 0
+        lastIndex = 0
     }
 
     /// A larger buffer is freed, and so is a batch: few groups are as large, and there are two of each.

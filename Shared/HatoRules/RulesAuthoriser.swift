@@ -165,9 +165,9 @@ struct RulesAuthoriser {
         if !result, evaluation.failed != .nowhere {
             let source = self.source ?? RulesSource(text)
             self.source = source
-            let place = source.problem(RulesFault(offset: Int(evaluation.failed.start), message: ""))
+            let position = source.problem(RulesFault(offset: Int(evaluation.failed.start), message: ""))
             entry.failed = RulesTraceEntry.Excerpt(
-                text: rule.source.excerpt(evaluation.failed), line: place.line, column: place.column)
+                text: rule.source.excerpt(evaluation.failed), line: position.line, column: position.column)
         }
         recording.note(entry)
     }

@@ -16,24 +16,24 @@ struct RulesCompiler {
     private static let badKey = "String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
 
     /// The context of a node in the document.
-    private struct Place {
+    private struct Scope {
         var segments: [RulesIndex.Segment] = []
         /// `$name` to the index of its key in the path.
         var wildcards: [String: Int] = [:]
         /// Nil: the root.
         var pattern: RulesPattern?
 
-        func below(_ segment: RulesIndex.Segment) -> Place {
-            var place = self
+        func below(_ segment: RulesIndex.Segment) -> Scope {
+            var scope = self
             switch segment {
-            case .key(let key): place.pattern = RulesPattern(key.text, below: pattern)
+            case .key(let key): scope.pattern = RulesPattern(key.text, below: pattern)
             case .wildcard(let name, _):
                 // An inner wildcard hides an outer one of the same name.
-                place.wildcards[name] = segments.count
-                place.pattern = RulesPattern(name, below: pattern)
+                scope.wildcards[name] = segments.count
+                scope.pattern = RulesPattern(name, below: pattern)
             }
-            place.segments.append(segment)
-            return place
+            scope.segments.append(segment)
+            return scope
         }
     }
 
@@ -47,7 +47,7 @@ struct RulesCompiler {
         guard let rules = members.first(where: { $0.name == "rules" }) else {
             throw faults.first ?? RulesFault(offset: document.offset, message: "Expected 'rules' property.")
         }
-        return node(rules.value, Place())
+        return node(rules.value, Scope())
     }
 
     private mutating func fault(_ offset: Int, _ message: String) {
@@ -58,12 +58,12 @@ struct RulesCompiler {
         faults += more.prefix(RulesLimits.problemsMax - faults.count)
     }
 
-    private mutating func node(_ value: RulesDocument.Value, _ place: Place) -> RulesNode {
+    private mutating func node(_ value: RulesDocument.Value, _ scope: Scope) -> RulesNode {
         guard case .object(let members) = value.kind else {
             fault(value.offset, "Expected '{'.")
             return RulesNode()
         }
-        guard place.segments.count <= TreeLimits.depthMax else {
+        guard scope.segments.count <= TreeLimits.depthMax else {
             fault(value.offset, "Rules are nested too deeply.")
             return RulesNode()
         }
@@ -73,17 +73,17 @@ struct RulesCompiler {
         var node = RulesNode.Rules()
         for member in members {
             switch member.name {
-            case ".read": node.read = condition(member, .read, place)
-            case ".write": node.write = condition(member, .write, place)
-            case ".validate": node.validate = condition(member, .validate, place)
-            case ".indexOn": index(member.value, place)
+            case ".read": node.read = condition(member, .read, scope)
+            case ".write": node.write = condition(member, .write, scope)
+            case ".validate": node.validate = condition(member, .validate, scope)
+            case ".indexOn": index(member.value, scope)
             case let name where name.hasPrefix("$"):
-                if place.wildcards[name] != nil, !isStored {
+                if scope.wildcards[name] != nil, !isStored {
                     fault(
                         member.offset,
                         "The wildcard '\(Self.quoted(name))' is declared above already; a path has each name once.")
                 }
-                let child = self.child(member, place.below(.wildcard(name, except: literalNames)))
+                let child = self.child(member, scope.below(.wildcard(name, except: literalNames)))
                 if let wildcard {
                     let (first, second) = (Self.quoted(wildcard.name), Self.quoted(name))
                     fault(member.offset, "Cannot have multiple default rules ('\(first)' and '\(second)').")
@@ -92,7 +92,7 @@ struct RulesCompiler {
                 }
             default:
                 let key = TreeKey(unchecked: member.name)
-                literals[key] = child(member, place.below(.key(key)))
+                literals[key] = child(member, scope.below(.key(key)))
             }
         }
         return RulesNode(literals: literals, wildcard: wildcard?.node, rules: node)
@@ -108,7 +108,7 @@ struct RulesCompiler {
         return String(scalars[..<end]) + "…"
     }
 
-    private mutating func child(_ member: RulesDocument.Member, _ place: Place) -> RulesNode {
+    private mutating func child(_ member: RulesDocument.Member, _ scope: Scope) -> RulesNode {
         let isWildcard = member.name.hasPrefix("$")
         let isNamed =
             isWildcard && member.name.unicodeScalars.count > 1
@@ -116,15 +116,15 @@ struct RulesCompiler {
         if case .object = member.value.kind, !isNamed, isWildcard || TreeKey.problem(member.name) != nil {
             fault(member.offset, Self.badKey)
         }
-        return node(member.value, place)
+        return node(member.value, scope)
     }
 
     /// The rule of a `.read`, `.write` or `.validate`; nil when `faults` has its problems.
     private mutating func condition(
-        _ member: RulesDocument.Member, _ kind: RulesRule.Kind, _ place: Place
+        _ member: RulesDocument.Member, _ kind: RulesRule.Kind, _ scope: Scope
     ) -> RulesRule? {
         guard let (text, expression) = expression(member) else { return nil }
-        var checker = RulesTypeChecker(rule: member.name, wildcards: place.wildcards, isStored: isStored)
+        var checker = RulesTypeChecker(rule: member.name, wildcards: scope.wildcards, isStored: isStored)
         checker.checkRule(expression)
         add(checker.faults)
         guard checker.faults.isEmpty else { return nil }
@@ -132,11 +132,11 @@ struct RulesCompiler {
         work.expressions += count
         for program in checker.programs.values { work.regexInstructions += program.instructions.count }
         guard isStored || work.regexInstructions <= RulesLimits.documentRegexInstructionsMax else {
-            fault(text.place(0), "The regular expressions of these rules are too large together.")
+            fault(text.offset(0), "The regular expressions of these rules are too large together.")
             return nil
         }
-        let test = RulesLowering(wildcards: place.wildcards, programs: checker.programs).test(expression)
-        let rule = RulesRule(kind, id: rules.count, at: place.pattern, (text, test, count))
+        let test = RulesLowering(wildcards: scope.wildcards, programs: checker.programs).test(expression)
+        let rule = RulesRule(kind, id: rules.count, at: scope.pattern, (text, test, count))
         rules.append(rule)
         return rule
     }
@@ -159,7 +159,7 @@ struct RulesCompiler {
         }
     }
 
-    private mutating func index(_ value: RulesDocument.Value, _ place: Place) {
+    private mutating func index(_ value: RulesDocument.Value, _ scope: Scope) {
         let texts: [RulesDocument.Value]
         switch value.kind {
         case .string: texts = [value]
@@ -179,7 +179,7 @@ struct RulesCompiler {
             }
             switch text.text {
             case ".value":
-                if targets.insert(.value).inserted { add(.value, place) }
+                if targets.insert(.value).inserted { add(.value, scope) }
             case ".key", ".priority":
                 break  // these orders need no index
             case let name:
@@ -187,13 +187,13 @@ struct RulesCompiler {
                     fault(element.offset, Self.badKey)
                     continue
                 }
-                if targets.insert(.child(path)).inserted { add(.child(path), place) }
+                if targets.insert(.child(path)).inserted { add(.child(path), scope) }
             }
         }
     }
 
-    private mutating func add(_ target: RulesIndex.Target, _ place: Place) {
-        indexes.append(RulesIndex(segments: place.segments, target: target))
+    private mutating func add(_ target: RulesIndex.Target, _ scope: Scope) {
+        indexes.append(RulesIndex(segments: scope.segments, target: target))
     }
 }
 

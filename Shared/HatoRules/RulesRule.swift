@@ -12,29 +12,30 @@ public final class RulesRule: Sendable {
     /// The operation that the rule is for.
     public let kind: Kind
     /// The pattern of the rule's node; nil: the root.
-    let place: RulesPattern?
+    let nodePattern: RulesPattern?
     let source: RulesDocument.LocatedText
     let test: RulesTest
     /// The number of its expressions: its cost before it reads data.
     let count: Int
 
     init(
-        _ kind: Kind, id: Int, at place: RulesPattern?, _ compiled: (RulesDocument.LocatedText, RulesTest, count: Int)
+        _ kind: Kind, id: Int, at nodePattern: RulesPattern?,
+        _ compiled: (RulesDocument.LocatedText, RulesTest, count: Int)
     ) {
         self.id = id
         self.kind = kind
-        self.place = place
+        self.nodePattern = nodePattern
         (source, test, count) = compiled
     }
 
     /// The pattern of its node: `/chats/$chat`.
-    public var pattern: String { place?.text ?? "/" }
+    public var pattern: String { nodePattern?.text ?? "/" }
 
     /// The expression, with the escapes of the document resolved.
     public var text: String { source.text }
 
     /// The offset of the expression in scalars of the document.
-    var offset: Int { source.place(0) }
+    var offset: Int { source.offset(0) }
 
     /// Whether the rule holds. A failure in it makes it false; only an error of the data is thrown.
     func holds(_ evaluation: inout RulesEvaluation) throws -> (Bool, RulesFailure?) {

@@ -29,7 +29,7 @@ struct QueryTables {
             #expect(query.select(from: node).map(\.key.text) == keys, "\(query.json.text), over values")
             let indexed = try QueryPlan.indexed(query, at: path, in: world.catalog)
             for plan in [indexed, .everyChild] {
-                let found = try world.runner.places(query, at: path, by: plan).map(\.key.text)
+                let found = try world.runner.sortKeys(query, at: path, by: plan).map(\.key.text)
                 #expect(found == keys, "\(query.json.text), by \(plan)")
             }
             #expect(try TreeQuery(query.json) == query, "\(query.json.text), written and read again")

@@ -63,7 +63,7 @@ struct FailpointKillTests {
 
     /// Killed again during recovery.
     private func dieInRecovery(_ messages: LoneMessages, _ kills: inout Int) async throws {
-        await #expect(throws: NeverHappened.self) { try await messages.start(failpoints: "open.afterRecovery=kill") }
+        await #expect(throws: DeadlineExceeded.self) { try await messages.start(failpoints: "open.afterRecovery=kill") }
         #expect(await messages.program.diedAtFailpoint())
         kills += 1
     }

@@ -35,8 +35,8 @@ struct ConnectionFloods {
             #expect(session["uid"]?.string?.isEmpty == false, "\(number)")
         }
         #expect(try await client.call(method: "service.health")["checks"] != nil)
-        let told = try #require(silent[0].line())
-        let answer = try JSONParser.parse(told)
+        let refusal = try #require(silent[0].line())
+        let answer = try JSONParser.parse(refusal)
         #expect(answer["id"] == .null)
         #expect(answer["error"]?["data"]?["reason"] == "too_many_connections")
         let after = try folder.text("hato-auth.log")
@@ -96,6 +96,6 @@ private struct SilentPeer {
     }
 
     private static func check(_ result: Int32) throws {
-        if result != 0 { throw NeverHappened("a connection: errno \(errno)") }
+        if result != 0 { throw DeadlineExceeded("a connection: errno \(errno)") }
     }
 }

@@ -70,7 +70,7 @@ enum Executable {
         _ name: String, _ arguments: [String], _ environment: [String: String]
     ) throws -> Process {
         let process = Process()
-        guard let path = BuiltProgram.path(name) else { throw NeverHappened("\(name) is built") }
+        guard let path = BuiltProgram.path(name) else { throw DeadlineExceeded("\(name) is built") }
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }

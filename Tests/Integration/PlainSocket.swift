@@ -18,7 +18,7 @@ final class PlainSocket: Sendable {
     /// - Parameter address: such as `127.0.0.1:7702`.
     init(_ address: String) throws {
         guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-            throw NeverHappened("\(address) has a port")
+            throw DeadlineExceeded("\(address) has a port")
         }
         #if canImport(Darwin)
             let kind = SOCK_STREAM
@@ -26,7 +26,7 @@ final class PlainSocket: Sendable {
             let kind = Int32(SOCK_STREAM.rawValue)
         #endif
         descriptor = socket(AF_INET, kind, 0)
-        guard descriptor >= 0 else { throw NeverHappened("a socket: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else { throw DeadlineExceeded("a socket: \(String(cString: strerror(errno)))") }
         var (limit, bytes) = (timeval(), Self.receiveBytes)
         limit.tv_sec = Self.secondsMax
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -41,7 +41,7 @@ final class PlainSocket: Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard code == 0 else { throw NeverHappened("a connection: \(String(cString: strerror(errno)))") }
+        guard code == 0 else { throw DeadlineExceeded("a connection: \(String(cString: strerror(errno)))") }
     }
 
     deinit { close(descriptor) }
@@ -65,7 +65,7 @@ final class PlainSocket: Sendable {
             let count = bytes.withUnsafeBytes {
                 write(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent)
             }
-            guard count > 0 else { throw NeverHappened("all bytes are sent: \(String(cString: strerror(errno)))") }
+            guard count > 0 else { throw DeadlineExceeded("all bytes are sent: \(String(cString: strerror(errno)))") }
             sent += count
         }
     }
@@ -75,7 +75,7 @@ final class PlainSocket: Sendable {
         try send(method, params)
         let line = try line()
         guard try JSONParser.parse(line)["result"] != nil else {
-            throw NeverHappened("\(method) succeeds: \(String(decoding: line.prefix(1_000), as: UTF8.self))")
+            throw DeadlineExceeded("\(method) succeeds: \(String(decoding: line.prefix(1_000), as: UTF8.self))")
         }
     }
 
@@ -92,7 +92,7 @@ final class PlainSocket: Sendable {
                 }
                 searched = received.count
                 let count = recv(descriptor, &block, block.count, 0)
-                guard count > 0 else { throw NeverHappened("a line: \(String(cString: strerror(errno)))") }
+                guard count > 0 else { throw DeadlineExceeded("a line: \(String(cString: strerror(errno)))") }
                 received.append(contentsOf: block[..<count])
             }
         }

@@ -29,6 +29,8 @@ import Testing
     @Test(arguments: pages)
     func thePageIsWhatIsDeclared(page: Page) throws {
         let text = MethodsPage.markdown(title: page.title, methods: page.methods, notifications: page.notifications)
-        #expect(try GeneratedPage(path: page.path, text: text).isUpToDate(), "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
+        #expect(
+            try GeneratedPage(path: page.path, text: text).isUpToDate(),
+            "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
     }
 }

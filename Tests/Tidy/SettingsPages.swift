@@ -40,6 +40,8 @@ import Testing
     @Test(arguments: pages)
     func thePageIsWhatIsDeclared(page: Page) throws {
         let text = SettingsPage.markdown(title: page.title, settings: page.declared)
-        #expect(try GeneratedPage(path: page.path, text: text).isUpToDate(), "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
+        #expect(
+            try GeneratedPage(path: page.path, text: text).isUpToDate(),
+            "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
     }
 }

@@ -42,13 +42,13 @@ public final class AuthService: Sendable {
             administratorKeys: administratorKeys, now: environment.now,
             fetchKeys: { keys.ring.published(now: environment.now(), lifetime: lifetime) })
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
-        let foundations = Foundations(
+        let dependencies = Dependencies(
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys)
-        return AuthService(configuration, foundations, authenticator)
+        return AuthService(configuration, dependencies, authenticator)
     }
 
     /// The parts that the service is built on.
-    private struct Foundations {
+    private struct Dependencies {
         var store: any Store
         var environment: AuthEnvironment
         var refreshKey: [UInt8]
@@ -56,14 +56,14 @@ public final class AuthService: Sendable {
     }
 
     private init(
-        _ configuration: AuthConfiguration, _ foundations: Foundations, _ authenticator: ServiceAuthenticator
+        _ configuration: AuthConfiguration, _ dependencies: Dependencies, _ authenticator: ServiceAuthenticator
     ) {
         self.configuration = configuration
         self.authenticator = authenticator
-        environment = foundations.environment
-        store = foundations.store
-        keys = foundations.keys
-        refreshKey = foundations.refreshKey
+        environment = dependencies.environment
+        store = dependencies.store
+        keys = dependencies.keys
+        refreshKey = dependencies.refreshKey
         passwords = PasswordHasher(configuration, environment, metrics)
         attempts = AttemptLedger(configuration, now: environment.now)
         configuration.backupFolder?.removeLeftovers()
@@ -118,7 +118,7 @@ public final class AuthService: Sendable {
     // MARK: Sessions
 
     /// A session that is not written yet, and its first token.
-    struct Beginning: Sendable {
+    struct NewSession: Sendable {
         var id: [UInt8]
         var token: RefreshToken
 
@@ -129,9 +129,9 @@ public final class AuthService: Sendable {
         }
     }
 
-    func newBeginning() -> Beginning {
+    func newSession() -> NewSession {
         let id = environment.randomBytes(SessionRecord.idBytes)
-        return Beginning(
+        return NewSession(
             id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)))
     }
 

@@ -74,9 +74,9 @@ final class NotifierMetrics: Sendable {
         attempts.record(duration: duration)
         if lease.attempt > 1 { retries.increment() }
         guard let platform = Notifier.Platform.allCases.firstIndex(of: lease.platform),
-            let place = AttemptResult.allCases.firstIndex(of: result)
+            let index = AttemptResult.allCases.firstIndex(of: result)
         else { return }
-        attemptCounts[platform * AttemptResult.allCases.count + place].increment()
+        attemptCounts[platform * AttemptResult.allCases.count + index].increment()
     }
 
     func attempting(_ count: Int) { inFlight.record(count) }

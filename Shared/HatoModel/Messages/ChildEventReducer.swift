@@ -20,12 +20,12 @@ public struct ChildEventReducer: Sendable {
     /// The value of the listener; for a query, the selected children.
     public private(set) var node: TreeNode = .empty
     /// The children in the order of the query.
-    public private(set) var places: [SortKey] = []
+    public private(set) var sortKeys: [SortKey] = []
 
     public init(_ query: TreeQuery = TreeQuery()) { self.query = query }
 
     /// The children with their nodes, in the order of the query.
-    public var children: [TreeChild] { places.map { TreeChild(key: $0.key, node: node.child($0.key)) } }
+    public var children: [TreeChild] { sortKeys.map { TreeChild(key: $0.key, node: node.child($0.key)) } }
 
     /// Applies the events of a notification.
     ///
@@ -42,14 +42,14 @@ public struct ChildEventReducer: Sendable {
                 guard let members = event.data.object?.members else {
                     throw ArgumentError(reason: "invalid_event", "The data of a patch must be an object")
                 }
-                let places = try members.map { (path: try path.appending(TreePath($0.name)), data: $0.value) }
+                let sortKeys = try members.map { (path: try path.appending(TreePath($0.name)), data: $0.value) }
                 // Applied as one change, independently of the order of the members: a node that loses one child and
                 // gets another is never empty in between, which would remove its priority; and only an existing node
                 // can have one.
-                let (priorities, nodes) = (places.filter(\.path.isPriority), places.filter { !$0.path.isPriority })
+                let (priorities, nodes) = (sortKeys.filter(\.path.isPriority), sortKeys.filter { !$0.path.isPriority })
                 let (removals, values) = (nodes.filter(\.data.isNull), nodes.filter { !$0.data.isNull })
-                for place in values + removals + priorities {
-                    try Self.put(place.data, at: place.path, in: &new, &touched)
+                for sortKey in values + removals + priorities {
+                    try Self.put(sortKey.data, at: sortKey.path, in: &new, &touched)
                 }
             }
         }
@@ -70,8 +70,8 @@ public struct ChildEventReducer: Sendable {
     private mutating func replace(_ new: TreeNode, touched: Set<TreeKey>?) -> [ChildEvent] {
         let old = node
         let keys = touched ?? Set(old.childKeys).union(new.childKeys)
-        var removed: [(place: SortKey, node: TreeNode)] = []
-        var written: [(place: SortKey, before: SortKey?, isSame: Bool)] = []
+        var removed: [(sortKey: SortKey, node: TreeNode)] = []
+        var written: [(sortKey: SortKey, before: SortKey?, isSame: Bool)] = []
         for key in keys {
             let (before, after) = (old.child(key), new.child(key))
             let oldPlace = before.isEmpty ? nil : SortKey(query.sortValue(of: before), key)
@@ -83,18 +83,18 @@ public struct ChildEventReducer: Sendable {
             }
         }
         node = new
-        reorder(removing: removed.map(\.place) + written.compactMap(\.before), adding: written.map(\.place))
-        removed.sort { $0.place < $1.place }
-        written = written.filter { !$0.isSame }.sorted { $0.place < $1.place }
-        var events = removed.map { ChildEvent.removed($0.place.key, $0.node) }
+        reorder(removing: removed.map(\.sortKey) + written.compactMap(\.before), adding: written.map(\.sortKey))
+        removed.sort { $0.sortKey < $1.sortKey }
+        written = written.filter { !$0.isSame }.sorted { $0.sortKey < $1.sortKey }
+        var events = removed.map { ChildEvent.removed($0.sortKey.key, $0.node) }
         for entry in written where entry.before == nil {
-            events.append(.added(entry.place.key, new.child(entry.place.key), previous: previous(entry.place)))
+            events.append(.added(entry.sortKey.key, new.child(entry.sortKey.key), previous: previous(entry.sortKey)))
         }
-        for entry in written where entry.before.map({ $0 != entry.place }) ?? false {
-            events.append(.moved(entry.place.key, new.child(entry.place.key), previous: previous(entry.place)))
+        for entry in written where entry.before.map({ $0 != entry.sortKey }) ?? false {
+            events.append(.moved(entry.sortKey.key, new.child(entry.sortKey.key), previous: previous(entry.sortKey)))
         }
         for entry in written where entry.before != nil {
-            events.append(.changed(entry.place.key, new.child(entry.place.key), previous: previous(entry.place)))
+            events.append(.changed(entry.sortKey.key, new.child(entry.sortKey.key), previous: previous(entry.sortKey)))
         }
         return events
     }
@@ -103,30 +103,30 @@ public struct ChildEventReducer: Sendable {
         // A few are inserted one by one; many are sorted again.
         guard old.count + new.count <= 16 else {
             let gone = Set(old.map(\.key))
-            places = (places.filter { !gone.contains($0.key) } + new).sorted()
+            sortKeys = (sortKeys.filter { !gone.contains($0.key) } + new).sorted()
             return
         }
-        for place in old {
-            let index = index(of: place)
-            if index < places.count, places[index].key == place.key { places.remove(at: index) }
+        for sortKey in old {
+            let index = index(of: sortKey)
+            if index < sortKeys.count, sortKeys[index].key == sortKey.key { sortKeys.remove(at: index) }
         }
-        for place in new { places.insert(place, at: index(of: place)) }
+        for sortKey in new { sortKeys.insert(sortKey, at: index(of: sortKey)) }
     }
 
     /// The index of a child, or the index at which it would be inserted.
-    private func index(of place: SortKey) -> Int {
+    private func index(of sortKey: SortKey) -> Int {
         var low = 0
-        var high = places.count
+        var high = sortKeys.count
         while low < high {
             let middle = (low + high) / 2
-            if places[middle] < place { low = middle + 1 } else { high = middle }
+            if sortKeys[middle] < sortKey { low = middle + 1 } else { high = middle }
         }
         return low
     }
 
-    private func previous(_ place: SortKey) -> TreeKey? {
-        let index = index(of: place)
-        return index > 0 ? places[index - 1].key : nil
+    private func previous(_ sortKey: SortKey) -> TreeKey? {
+        let index = index(of: sortKey)
+        return index > 0 ? sortKeys[index - 1].key : nil
     }
 }
 

@@ -12,7 +12,7 @@ extension Messages.Rules {
         public var path: TreePath
         public var value: JSONValue?
         public var query: TreeQuery?
-        public var `as`: Speaker?
+        public var `as`: User?
 
         public static let fields = Fields<Self>(
             blank: Self(.get, at: .root),
@@ -31,15 +31,15 @@ extension Messages.Rules {
             .optional(
                 "as", \.`as`,
                 "The calling user; null or absent: no signed-in user",
-                example: Speaker(uid: "masuo")))
+                example: User(uid: "masuo")))
 
         public init(
-            _ operation: Operation, at path: TreePath, value: JSONValue? = nil, as speaker: Speaker? = nil
+            _ operation: Operation, at path: TreePath, value: JSONValue? = nil, as user: User? = nil
         ) {
             self.operation = operation
             self.path = path
             self.value = value
-            self.as = speaker
+            self.as = user
         }
 
         /// The operation that is checked.
@@ -48,7 +48,7 @@ extension Messages.Rules {
         }
 
         /// A user in the form that rules see.
-        public struct Speaker: FieldObject, Hashable {
+        public struct User: FieldObject, Hashable {
             public var uid: String
             public var token: JSONObject?
 
@@ -139,7 +139,7 @@ extension Messages.Rules.Check {
             result: false)
         step.failed = Excerpt(expression: "auth.uid == 'masuo'", line: 3, column: 33)
         return RPCExample(
-            Messages.Rules.Check(.remove, at: MessagesExamples.room, as: Speaker(uid: "katsuo")),
+            Messages.Rules.Check(.remove, at: MessagesExamples.room, as: User(uid: "katsuo")),
             Result(allowed: false, trace: [step]))
     }
 }

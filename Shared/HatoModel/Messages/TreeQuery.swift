@@ -105,9 +105,9 @@ public struct TreeQuery: Sendable, Hashable {
 
 extension TreeQuery {
     /// Whether a child at this position is in the range; limits are not considered.
-    public func contains(_ place: SortKey) -> Bool {
-        if let start, !start.isBelow(place) { return false }
-        if let end, end.isBelow(place) { return false }
+    public func contains(_ sortKey: SortKey) -> Bool {
+        if let start, !start.isBelow(sortKey) { return false }
+        if let end, end.isBelow(sortKey) { return false }
         return true
     }
 
@@ -122,16 +122,16 @@ extension TreeQuery {
     }
 
     /// The position of a child in the order of the query.
-    public func place(of child: TreeChild) -> SortKey { SortKey(sortValue(of: child.node), child.key) }
+    public func sortKey(of child: TreeChild) -> SortKey { SortKey(sortValue(of: child.node), child.key) }
 
     /// The children of `node` that this query selects, in query order.
     public func select(from node: TreeNode) -> [TreeChild] {
-        var found: [(place: SortKey, child: TreeChild)] = []
+        var found: [(sortKey: SortKey, child: TreeChild)] = []
         for child in node.children ?? TreeChildren(sorted: []) {
-            let place = place(of: child)
-            if contains(place) { found.append((place, child)) }
+            let sortKey = sortKey(of: child)
+            if contains(sortKey) { found.append((sortKey, child)) }
         }
-        if order != .key { found.sort { $0.place < $1.place } }
+        if order != .key { found.sort { $0.sortKey < $1.sortKey } }
         let kept =
             switch limit {
             case nil: found[...]
@@ -144,13 +144,13 @@ extension TreeQuery {
 
 extension TreeQuery.Cut {
     /// Whether a child at this position is above the cut.
-    public func isBelow(_ place: SortKey) -> Bool {
-        let order = SortValue.compare(value, place.value)
+    public func isBelow(_ sortKey: SortKey) -> Bool {
+        let order = SortValue.compare(value, sortKey.value)
         if order != 0 { return order < 0 }
         return switch key {
         case .beforeAll: true
-        case .before(let key): place.key >= key
-        case .after(let key): place.key > key
+        case .before(let key): sortKey.key >= key
+        case .after(let key): sortKey.key > key
         case .afterAll: false
         }
     }

@@ -42,10 +42,10 @@ public struct PushKey: Sendable, Hashable {
         return value
     }
 
-    private static func write(_ value: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>, at places: Range<Int>) {
+    private static func write(_ value: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>, at indexes: Range<Int>) {
         var rest = value
-        for place in places.reversed() {
-            buffer[place] = alphabet[Int(rest & 63)]
+        for index in indexes.reversed() {
+            buffer[index] = alphabet[Int(rest & 63)]
             rest >>= 6
         }
     }

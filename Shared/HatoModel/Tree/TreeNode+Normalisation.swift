@@ -29,7 +29,7 @@ extension TreePriority {
 
 /// Resolves server values while a written value is read.
 public protocol ServerValueSource {
-    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double
+    func number(for value: ServerValue, at location: ServerValueLocation) throws -> Double
 }
 
 /// Refuses server values, where only plain data is allowed.
@@ -116,7 +116,7 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         do {
             return try TreeKey(name)
         } catch {
-            throw ArgumentError(reason: error.reason, "\(error.message) (at \(place))")
+            throw ArgumentError(reason: error.reason, "\(error.message) (at \(location))")
         }
     }
 
@@ -189,8 +189,8 @@ private struct NodeNormalizer<Source: ServerValueSource> {
     }
 
     private func failure(_ reason: String, _ message: String) -> ArgumentError {
-        ArgumentError(reason: reason, "At \(place): \(message)")
+        ArgumentError(reason: reason, "At \(location): \(message)")
     }
 
-    private var place: String { TreeKey.quoted(TreePath(uncheckedKeys: path.keys + keys).text) }
+    private var location: String { TreeKey.quoted(TreePath(uncheckedKeys: path.keys + keys).text) }
 }

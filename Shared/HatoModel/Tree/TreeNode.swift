@@ -54,10 +54,10 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
     /// Usually the children are few and in order: insertion sort needs no scratch memory and stops early.
     private mutating func sortFew() {
         for index in sorted.indices.dropFirst() {
-            var place = index
-            while place > 0, sorted[place].key < sorted[place - 1].key {
-                sorted.swapAt(place, place - 1)
-                place -= 1
+            var position = index
+            while position > 0, sorted[position].key < sorted[position - 1].key {
+                sorted.swapAt(position, position - 1)
+                position -= 1
             }
         }
     }
@@ -69,24 +69,24 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 
     /// The child with a key; nil when there is none.
     public subscript(key: TreeKey) -> TreeNode? {
-        let place = place(of: key)
-        return place.isFound ? sorted[place.index].node : nil
+        let position = position(of: key)
+        return position.isFound ? sorted[position.index].node : nil
     }
 
     /// The children with `node` at `key`; an empty node removes the child.
     public func setting(_ key: TreeKey, to node: TreeNode) -> TreeChildren {
         var copy = self
-        let place = place(of: key)
-        switch (place.isFound, node.isEmpty) {
-        case (true, true): copy.sorted.remove(at: place.index)
-        case (true, false): copy.sorted[place.index].node = node
+        let position = position(of: key)
+        switch (position.isFound, node.isEmpty) {
+        case (true, true): copy.sorted.remove(at: position.index)
+        case (true, false): copy.sorted[position.index].node = node
         case (false, true): break
-        case (false, false): copy.sorted.insert(TreeChild(key: key, node: node), at: place.index)
+        case (false, false): copy.sorted.insert(TreeChild(key: key, node: node), at: position.index)
         }
         return copy
     }
 
-    private func place(of key: TreeKey) -> (index: Int, isFound: Bool) {
+    private func position(of key: TreeKey) -> (index: Int, isFound: Bool) {
         var low = 0
         var high = sorted.count
         while low < high {

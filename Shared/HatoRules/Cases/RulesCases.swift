@@ -17,7 +17,7 @@ public struct RulesCases: FieldObject, Hashable {
     /// Milliseconds since 1970: `now`, and the server's time in written values.
     public var now: Int64?
     /// Users that cases refer to by name.
-    public var users: [String: Messages.Rules.Check.Speaker]?
+    public var users: [String: Messages.Rules.Check.User]?
     public var cases: [Case]
 
     public static let fields = Fields<Self>(
@@ -157,11 +157,11 @@ private struct CaseNumbers: ServerValueSource {
     let base: TreePath
     let now: Double
 
-    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double {
+    func number(for value: ServerValue, at location: ServerValueLocation) throws -> Double {
         switch value {
         case .timestamp: return now
         case .increment(let amount):
-            let path = TreePath(uncheckedKeys: base.keys + place.keys, isPriority: place.isPriority)
+            let path = TreePath(uncheckedKeys: base.keys + location.keys, isPriority: location.isPriority)
             if case .number(let number)? = before.node(at: path).leaf { return number + amount }
             return amount
         }

@@ -52,8 +52,8 @@ public struct RulesCoverage: Sendable {
     init(_ rules: Rules) {
         let source = RulesSource(rules.text)
         entries = rules.rules.map { rule in
-            let place = source.problem(RulesFault(offset: rule.offset, message: ""))
-            return Entry(rule: rule, line: place.line, column: place.column)
+            let position = source.problem(RulesFault(offset: rule.offset, message: ""))
+            return Entry(rule: rule, line: position.line, column: position.column)
         }
     }
 

@@ -58,6 +58,6 @@ struct RulesDocument {
             return String(text)
         }
 
-        func place(_ index: Int) -> Int { index < offsets.count ? offsets[index] : end }
+        func offset(_ index: Int) -> Int { index < offsets.count ? offsets[index] : end }
     }
 }

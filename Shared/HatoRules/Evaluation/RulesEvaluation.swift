@@ -98,50 +98,50 @@ struct RulesEvaluation {
         return RulesSnapshot(isAfter: isAfter, keys: here)
     }
 
-    mutating func leaf(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {
-        if let node = place.node { return node.leaf }
-        return try look(place, .value, span) { data, path in try data.leaf(at: path) } ?? nil
+    mutating func leaf(_ snapshot: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {
+        if let node = snapshot.node { return node.leaf }
+        return try look(snapshot, .value, span) { data, path in try data.leaf(at: path) } ?? nil
     }
 
     /// The result of `val()`. The existence of children is read only where there is no primitive; this second read is
     /// not recorded, because every change that affects it affects the value that was read first.
-    mutating func value(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
-        if let leaf = try leaf(place, span) {
+    mutating func value(_ snapshot: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
+        if let leaf = try leaf(snapshot, span) {
             if case .string(let text) = leaf { try spend(text.utf8.count / 16, span) }
             return RulesValue(leaf)
         }
-        if let node = place.node { return node.children == nil ? .null : .children }
-        if place.isMissing { return .null }
+        if let node = snapshot.node { return node.children == nil ? .null : .children }
+        if snapshot.isMissing { return .null }
         try spend(RulesLimits.lookSteps, span)
-        let (data, path) = (place.isAfter ? after : before, place.path)
+        let (data, path) = (snapshot.isAfter ? after : before, snapshot.path)
         return try reading(span) { () throws in try data.hasChildren(at: path) } ? .children : .null
     }
 
-    mutating func exists(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
-        if let node = place.node { return !node.isEmpty }
-        return try look(place, .existence, span) { data, path in try data.exists(at: path) } ?? false
+    mutating func exists(_ snapshot: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+        if let node = snapshot.node { return !node.isEmpty }
+        return try look(snapshot, .existence, span) { data, path in try data.exists(at: path) } ?? false
     }
 
-    mutating func hasChildren(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
-        if let node = place.node { return node.children != nil }
-        return try look(place, .children, span) { data, path in try data.hasChildren(at: path) } ?? false
+    mutating func hasChildren(_ snapshot: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+        if let node = snapshot.node { return node.children != nil }
+        return try look(snapshot, .children, span) { data, path in try data.hasChildren(at: path) } ?? false
     }
 
-    mutating func priority(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreePriority? {
-        if let node = place.node { return node.priority }
-        return try look(place, .priority, span) { data, path in try data.priority(at: path) } ?? nil
+    mutating func priority(_ snapshot: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreePriority? {
+        if let node = snapshot.node { return node.priority }
+        return try look(snapshot, .priority, span) { data, path in try data.priority(at: path) } ?? nil
     }
 
     /// Nil when the place has a key that no node can have.
     private mutating func look<Found>(
-        _ place: RulesSnapshot, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
+        _ snapshot: RulesSnapshot, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
         _ body: (any RulesData, TreePath) throws -> Found
     ) throws(RulesFailure) -> Found? {
-        if place.isMissing { return nil }
+        if snapshot.isMissing { return nil }
         try spend(RulesLimits.lookSteps, span)
-        let path = place.path
+        let path = snapshot.path
         reads?.insert(RulesRead(path: path, aspect: aspect))
-        let data = place.isAfter ? after : before
+        let data = snapshot.isAfter ? after : before
         return try reading(span) { () throws in try body(data, path) }
     }
 

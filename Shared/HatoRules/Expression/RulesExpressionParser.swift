@@ -90,9 +90,9 @@ struct RulesExpressionParser {
             let start = expression.span.start
             if take(".") {
                 guard case .name(let name) = token.kind else { throw fault() }
-                let place = token.offset
+                let offset = token.offset
                 index += 1
-                expression = try RulesExpression(.member(expression, name), at: place, span(from: start))
+                expression = try RulesExpression(.member(expression, name), at: offset, span(from: start))
             } else if take("[") {
                 let element = try self.expression()
                 try expect("]")

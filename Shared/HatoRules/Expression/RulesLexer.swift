@@ -18,12 +18,12 @@ struct RulesLexer {
 
     /// Appends a token that ends at the current position.
     private mutating func append(_ kind: RulesToken.Kind, from start: Int) {
-        let end = position > start ? text.place(position - 1) + 1 : text.place(start)
-        tokens.append(RulesToken(kind: kind, offset: text.place(start), end: end))
+        let end = position > start ? text.offset(position - 1) + 1 : text.offset(start)
+        tokens.append(RulesToken(kind: kind, offset: text.offset(start), end: end))
     }
 
     private func fault(_ start: Int, _ message: String = "Parse error.") -> RulesFault {
-        RulesFault(offset: text.place(start), message: message)
+        RulesFault(offset: text.offset(start), message: message)
     }
 
     private mutating func takeToken(_ scalar: Unicode.Scalar) throws(RulesFault) {

@@ -102,16 +102,16 @@ extension RulesLowering {
     ) -> RulesReading? {
         switch method {
         case .val:
-            let locating = places.locating(object)
+            let locating = snapshots.locating(object)
             return { evaluation throws(RulesFailure) in
-                let place = try locating(&evaluation)
-                return try evaluation.value(place, span)
+                let snapshot = try locating(&evaluation)
+                return try evaluation.value(snapshot, span)
             }
         case .getPriority:
-            let locating = places.locating(object)
+            let locating = snapshots.locating(object)
             return { evaluation throws(RulesFailure) in
-                let place = try locating(&evaluation)
-                return RulesValue(try evaluation.priority(place, span)?.leaf)
+                let snapshot = try locating(&evaluation)
+                return RulesValue(try evaluation.priority(snapshot, span)?.leaf)
             }
         default: return nil
         }

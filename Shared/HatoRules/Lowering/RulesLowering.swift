@@ -10,7 +10,7 @@ struct RulesLowering {
     /// The regular expressions by their offset.
     let programs: [Int: RegexProgram]
 
-    var places: RulesSnapshotLowering { RulesSnapshotLowering(values: self) }
+    var snapshots: RulesSnapshotLowering { RulesSnapshotLowering(values: self) }
     var numbers: RulesArithmeticLowering { RulesArithmeticLowering(values: self) }
 
     /// Lowers an expression of type boolean. When it is false, the evaluation records which part of it was.
@@ -125,8 +125,8 @@ struct RulesLowering {
         _ method: RulesSnapshotMethod, on object: RulesExpression, _ arguments: [RulesExpression], _ span: RulesSpan
     ) -> RulesTest? {
         switch method {
-        case .exists: return existence(of: places.locating(object), span)
-        case .hasChild: return existence(of: places.locating(object, child: arguments[0]), span)
+        case .exists: return existence(of: snapshots.locating(object), span)
+        case .hasChild: return existence(of: snapshots.locating(object, child: arguments[0]), span)
         case .hasChildren: return children(of: object, arguments, span)
         case .isNumber: return kind(of: object, span) { if case .number? = $0 { true } else { false } }
         case .isString: return kind(of: object, span) { if case .string? = $0 { true } else { false } }
@@ -137,37 +137,37 @@ struct RulesLowering {
 
     private func existence(of locating: @escaping RulesLocating, _ span: RulesSpan) -> RulesTest {
         { evaluation throws(RulesFailure) in
-            let place = try locating(&evaluation)
-            return try evaluation.exists(place, span) ? true : evaluation.fail(span)
+            let snapshot = try locating(&evaluation)
+            return try evaluation.exists(snapshot, span) ? true : evaluation.fail(span)
         }
     }
 
     private func kind(
         of object: RulesExpression, _ span: RulesSpan, _ fits: @escaping @Sendable (TreeLeaf?) -> Bool
     ) -> RulesTest {
-        let locating = places.locating(object)
+        let locating = snapshots.locating(object)
         return { evaluation throws(RulesFailure) in
-            let place = try locating(&evaluation)
-            return fits(try evaluation.leaf(place, span)) ? true : evaluation.fail(span)
+            let snapshot = try locating(&evaluation)
+            return fits(try evaluation.leaf(snapshot, span)) ? true : evaluation.fail(span)
         }
     }
 
     private func children(
         of object: RulesExpression, _ arguments: [RulesExpression], _ span: RulesSpan
     ) -> RulesTest {
-        let locating = places.locating(object)
+        let locating = snapshots.locating(object)
         guard case .array(let names)? = arguments.first?.kind else {
             return { evaluation throws(RulesFailure) in
-                let place = try locating(&evaluation)
-                return try evaluation.hasChildren(place, span) ? true : evaluation.fail(span)
+                let snapshot = try locating(&evaluation)
+                return try evaluation.hasChildren(snapshot, span) ? true : evaluation.fail(span)
             }
         }
-        let descents = names.map { places.descent($0) }
+        let descents = names.map { snapshots.descent($0) }
         if names.allSatisfy(\.isString) {
             return { evaluation throws(RulesFailure) in
-                let place = try locating(&evaluation)
+                let snapshot = try locating(&evaluation)
                 for descent in descents {
-                    var child = place
+                    var child = snapshot
                     try descent(&child, &evaluation)
                     if try !evaluation.exists(child, span) { return evaluation.fail(span) }
                 }
@@ -175,17 +175,17 @@ struct RulesLowering {
             }
         }
         return { evaluation throws(RulesFailure) in
-            let place = try locating(&evaluation)
+            let snapshot = try locating(&evaluation)
             // Every name is evaluated before the data is read: one that is no string fails the rule even after a
             // missing child.
-            var places: [RulesSnapshot] = []
-            places.reserveCapacity(descents.count)
+            var snapshots: [RulesSnapshot] = []
+            snapshots.reserveCapacity(descents.count)
             for descent in descents {
-                var child = place
+                var child = snapshot
                 try descent(&child, &evaluation)
-                places.append(child)
+                snapshots.append(child)
             }
-            for child in places where try !evaluation.exists(child, span) { return evaluation.fail(span) }
+            for child in snapshots where try !evaluation.exists(child, span) { return evaluation.fail(span) }
             return true
         }
     }

@@ -13,23 +13,23 @@ struct RulesSnapshotLowering {
     }
 
     private func locating(_ expression: RulesExpression, onlyGoesDown: Bool) -> RulesLocating {
-        let way = unfolded(expression)
-        let start = start(way, onlyGoesDown: onlyGoesDown)
-        let descents = way.descents
+        let access = unfolded(expression)
+        let start = start(access, onlyGoesDown: onlyGoesDown)
+        let descents = access.descents
         switch descents.count {
         case 0: return start
         case 1:
             let descent = descents[0]
             return { evaluation throws(RulesFailure) in
-                var place = try start(&evaluation)
-                try descent(&place, &evaluation)
-                return place
+                var snapshot = try start(&evaluation)
+                try descent(&snapshot, &evaluation)
+                return snapshot
             }
         default:
             return { evaluation throws(RulesFailure) in
-                var place = try start(&evaluation)
-                for descent in descents { try descent(&place, &evaluation) }
-                return place
+                var snapshot = try start(&evaluation)
+                for descent in descents { try descent(&snapshot, &evaluation) }
+                return snapshot
             }
         }
     }
@@ -38,41 +38,41 @@ struct RulesSnapshotLowering {
     func locating(_ expression: RulesExpression, child argument: RulesExpression) -> RulesLocating {
         let (locating, descent) = (locating(expression), descent(argument))
         return { evaluation throws(RulesFailure) in
-            var place = try locating(&evaluation)
-            try descent(&place, &evaluation)
-            return place
+            var snapshot = try locating(&evaluation)
+            try descent(&snapshot, &evaluation)
+            return snapshot
         }
     }
 
     /// `data.parent().child(a)` as the base `data`, the steps up from it, and the steps down after that.
-    private struct Way {
+    private struct AccessPath {
         var base: RulesExpression
         /// The leading `parent()` calls.
         var ascents: [RulesSpan] = []
         var descents: [RulesDescent] = []
     }
 
-    private func unfolded(_ expression: RulesExpression) -> Way {
+    private func unfolded(_ expression: RulesExpression) -> AccessPath {
         guard case .call(let target, let arguments) = expression.kind,
             case .member(let object, let name) = target.kind
-        else { return Way(base: expression) }
-        var way = unfolded(object)
+        else { return AccessPath(base: expression) }
+        var access = unfolded(object)
         if name == RulesSnapshotMethod.parent.rawValue {
-            if way.descents.isEmpty {
-                way.ascents.append(expression.span)
+            if access.descents.isEmpty {
+                access.ascents.append(expression.span)
             } else {
-                way.descents.append(ascent(expression.span))
+                access.descents.append(ascent(expression.span))
             }
-            return way
+            return access
         }
-        guard let argument = arguments.first else { return Way(base: expression) }
-        way.descents.append(descent(argument))
-        return way
+        guard let argument = arguments.first else { return AccessPath(base: expression) }
+        access.descents.append(descent(argument))
+        return access
     }
 
-    private func start(_ way: Way, onlyGoesDown: Bool) -> RulesLocating {
-        let ascents = way.ascents
-        switch way.base.kind {
+    private func start(_ access: AccessPath, onlyGoesDown: Bool) -> RulesLocating {
+        let ascents = access.ascents
+        switch access.base.kind {
         case .variable("root"):
             return { _ throws(RulesFailure) in
                 if let first = ascents.first { throw RulesFailure(reason: .parentOfRoot, span: first) }
@@ -88,9 +88,9 @@ struct RulesSnapshotLowering {
             }
             let (first, second, up) = (branches[0], branches[1], ascents.map(ascent))
             return { evaluation throws(RulesFailure) in
-                var place = try condition(&evaluation) ? try first(&evaluation) : try second(&evaluation)
-                for ascent in up { try ascent(&place, &evaluation) }
-                return place
+                var snapshot = try condition(&evaluation) ? try first(&evaluation) : try second(&evaluation)
+                for ascent in up { try ascent(&snapshot, &evaluation) }
+                return snapshot
             }
         default:
             guard onlyGoesDown else {
@@ -104,8 +104,8 @@ struct RulesSnapshotLowering {
     }
 
     private func ascent(_ span: RulesSpan) -> RulesDescent {
-        { place, _ throws(RulesFailure) in
-            if !place.ascend() { throw RulesFailure(reason: .parentOfRoot, span: span) }
+        { snapshot, _ throws(RulesFailure) in
+            if !snapshot.ascend() { throw RulesFailure(reason: .parentOfRoot, span: span) }
         }
     }
 
@@ -117,17 +117,17 @@ struct RulesSnapshotLowering {
             guard let path = RulesPath(text) else {
                 return { _, _ throws(RulesFailure) in throw RulesFailure(reason: .relativePath, span: span) }
             }
-            return { place, _ in
-                for part in path.keys { place.descend(part.key, isLegal: part.isLegal) }
+            return { snapshot, _ in
+                for part in path.keys { snapshot.descend(part.key, isLegal: part.isLegal) }
             }
         case .variable(let name):
             guard let index = values.wildcards[name] else { break }
-            return { place, evaluation in place.descend(evaluation.keys[index]) }
+            return { snapshot, evaluation in snapshot.descend(evaluation.keys[index]) }
         default: break
         }
         let text = values.text(argument, .argumentIsNoString)
-        return { place, evaluation throws(RulesFailure) in
-            guard place.descend(along: try text(&evaluation)) else {
+        return { snapshot, evaluation throws(RulesFailure) in
+            guard snapshot.descend(along: try text(&evaluation)) else {
                 throw RulesFailure(reason: .relativePath, span: span)
             }
         }

@@ -22,9 +22,9 @@ public struct RulesPredicate: Sendable, Hashable {
         }
         self.text = text
         do {
-            let placed = RulesDocument.LocatedText(
+            let located = RulesDocument.LocatedText(
                 scalars: source.scalars, offsets: Array(source.scalars.indices), end: source.scalars.count)
-            expression = try RulesExpressionParser.parse(placed)
+            expression = try RulesExpressionParser.parse(located)
             var checker = RulesPredicateChecker(names: names)
             try checker.check(expression)
         } catch {
@@ -64,27 +64,27 @@ public struct RulesPredicate: Sendable, Hashable {
 
     /// The paths that it reads: a name and the keys below it, as far as they are literal; for `after.text.length` the
     /// text.
-    public var places: [[String]] { expression.places }
+    public var memberPaths: [[String]] { expression.memberPaths }
 }
 
 extension RulesExpression {
-    fileprivate var places: [[String]] {
-        if case .member(let text, RulesTextMethod.length) = kind { return text.places }
-        if let place { return [place] }
+    fileprivate var memberPaths: [[String]] {
+        if case .member(let text, RulesTextMethod.length) = kind { return text.memberPaths }
+        if let memberPath { return [memberPath] }
         if case .call(let target, let arguments) = kind, case .member(let text, _) = target.kind {
-            return text.places + arguments.flatMap(\.places)
+            return text.memberPaths + arguments.flatMap(\.memberPaths)
         }
-        return parts.flatMap(\.places)
+        return parts.flatMap(\.memberPaths)
     }
 
     /// Nil when it is no chain of keys below a name.
-    private var place: [String]? {
+    private var memberPath: [String]? {
         switch kind {
         case .variable(let name): return [name]
-        case .member(let parent, let key): return parent.place.map { $0 + [key] }
+        case .member(let parent, let key): return parent.memberPath.map { $0 + [key] }
         case .element(let parent, let key):
             guard case .string(let key) = key.kind else { return nil }
-            return parent.place.map { $0 + [key] }
+            return parent.memberPath.map { $0 + [key] }
         default: return nil
         }
     }

@@ -44,30 +44,30 @@ struct RegexMatcher {
             swap(&waiting, &following)
             waiting.removeAll(keepingCapacity: true)
             let isLast = index == scalars.endIndex
-            for place in following {
-                guard case .set(let set) = program.instructions[place], set.contains(scalar) else { continue }
-                enter(place + 1, position, isLast)
+            for instruction in following {
+                guard case .set(let set) = program.instructions[instruction], set.contains(scalar) else { continue }
+                enter(instruction + 1, position, isLast)
                 if isMatched { return true }
             }
         }
     }
 
     /// Enters a state and all states reached from it without reading.
-    private mutating func enter(_ place: Int, _ position: Int, _ isAtEnd: Bool) {
-        stack.append(place)
-        while let place = stack.popLast() {
-            guard entered[place] != position else { continue }
-            entered[place] = position
-            switch program.instructions[place] {
+    private mutating func enter(_ instruction: Int, _ position: Int, _ isAtEnd: Bool) {
+        stack.append(instruction)
+        while let instruction = stack.popLast() {
+            guard entered[instruction] != position else { continue }
+            entered[instruction] = position
+            switch program.instructions[instruction] {
             case .set:
-                waiting.append(place)
+                waiting.append(instruction)
                 continue
             case .jump(let target): stack.append(target)
             case .split(let first, let second):
                 stack.append(second)
                 stack.append(first)
-            case .start: if position == 0 { stack.append(place + 1) }
-            case .end: if isAtEnd { stack.append(place + 1) }
+            case .start: if position == 0 { stack.append(instruction + 1) }
+            case .end: if isAtEnd { stack.append(instruction + 1) }
             case .match: isMatched = true
             }
             passed += 1

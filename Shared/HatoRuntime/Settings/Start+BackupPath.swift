@@ -22,23 +22,24 @@ extension ServiceProcess.Start {
     }
 
     private static func checkBackupFolder(_ path: String) throws(SettingsError) {
-        var place = path
+        var existing = path
         while true {
-            if let stream = opendir(place) {
+            if let stream = opendir(existing) {
                 closedir(stream)
                 break
             }
             let problem = errno
-            guard problem == ENOENT, let parent = folder(above: place) else {
+            guard problem == ENOENT, let parent = folder(above: existing) else {
                 if problem == ENOTDIR, access(path, F_OK) == 0 {
                     throw SettingsError("setting backup-dir: \(path) is a file; give a folder")
                 }
                 throw SettingsError("setting backup-dir: \(path) cannot be used: \(FileProblem.words(problem))")
             }
-            place = parent
+            existing = parent
         }
-        guard access(place, W_OK | X_OK) == 0 else {
-            throw SettingsError("setting backup-dir: nothing can be written in \(place): \(FileProblem.words(errno))")
+        guard access(existing, W_OK | X_OK) == 0 else {
+            throw SettingsError(
+                "setting backup-dir: nothing can be written in \(existing): \(FileProblem.words(errno))")
         }
     }
 

@@ -40,8 +40,8 @@ final class CommitObservers: Sendable {
         if let error { ended(error) }
         return CommitObservation { [weak self] in
             let removed = self?.state.withLock { state -> Entry? in
-                guard let place = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
-                return state.entries.remove(at: place)
+                guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
+                return state.entries.remove(at: index)
             }
             // Closures are released outside the lock.
             _ = removed

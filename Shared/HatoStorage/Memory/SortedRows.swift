@@ -22,18 +22,18 @@ struct SortedRows: Sendable {
     private(set) var count = 0
 
     func value(of key: Span<UInt8>) -> [UInt8]? {
-        let place = place(of: key)
-        return place.isThere ? chunks[place.chunk].values[place.row] : nil
+        let position = position(of: key)
+        return position.isThere ? chunks[position.chunk].values[position.row] : nil
     }
 
     mutating func set(_ key: [UInt8], to value: [UInt8]) {
-        let place = place(of: key.span)
-        if place.isThere {
-            chunks[place.chunk].values[place.row] = value
+        let position = position(of: key.span)
+        if position.isThere {
+            chunks[position.chunk].values[position.row] = value
             return
         }
         count += 1
-        guard place.chunk < chunks.count else {
+        guard position.chunk < chunks.count else {
             // Past the last chunk, where rows in rising order arrive: a chunk is filled before the next begins.
             if let last = chunks.indices.last, chunks[last].keys.count < Self.chunkRowsMax {
                 chunks[last].keys.append(key)
@@ -43,20 +43,20 @@ struct SortedRows: Sendable {
             }
             return
         }
-        chunks[place.chunk].keys.insert(key, at: place.row)
-        chunks[place.chunk].values.insert(value, at: place.row)
-        if chunks[place.chunk].keys.count > Self.chunkRowsMax { split(place.chunk) }
+        chunks[position.chunk].keys.insert(key, at: position.row)
+        chunks[position.chunk].values.insert(value, at: position.row)
+        if chunks[position.chunk].keys.count > Self.chunkRowsMax { split(position.chunk) }
     }
 
     mutating func remove(_ key: Span<UInt8>) {
-        let place = place(of: key)
-        if place.isThere { removeRows(place.row..<place.row + 1, ofChunk: place.chunk) }
+        let position = position(of: key)
+        if position.isThere { removeRows(position.row..<position.row + 1, ofChunk: position.chunk) }
     }
 
     mutating func remove(_ range: KeyRange) {
         guard !range.isEmpty else { return }
-        let lower = place(of: range.lower.span)
-        let upper = range.upper.map { place(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false)
+        let lower = position(of: range.lower.span)
+        let upper = range.upper.map { position(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false)
         if lower.chunk == upper.chunk {
             if lower.row < upper.row { removeRows(lower.row..<upper.row, ofChunk: lower.chunk) }
             return
@@ -75,33 +75,33 @@ struct SortedRows: Sendable {
     }
 
     private func scanForwards(_ range: KeyRange, _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep) rethrows {
-        var place = place(of: range.lower.span)
-        while let (key, value) = row(at: place) {
+        var position = position(of: range.lower.span)
+        while let (key, value) = row(at: position) {
             if let upper = range.upper, !key.span.precedes(upper.span) { return }
             switch try visit(key.span, value.span) {
-            case .next: step(&place)
+            case .next: step(&position)
             case .stop: return
             case .seek(let target):
-                if key.span.precedes(target.span) { place = self.place(of: target.span) } else { step(&place) }
+                if key.span.precedes(target.span) { position = self.position(of: target.span) } else { step(&position) }
             }
         }
     }
 
     private func scanBackwards(_ range: KeyRange, _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep) rethrows {
-        var place: Position? = before(
-            range.upper.map { self.place(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false))
-        while let here = place, let (key, value) = row(at: here) {
+        var position: Position? = before(
+            range.upper.map { self.position(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false))
+        while let here = position, let (key, value) = row(at: here) {
             if key.span.precedes(range.lower.span) { return }
             switch try visit(key.span, value.span) {
-            case .next: place = before(here)
+            case .next: position = before(here)
             case .stop: return
             case .seek(let target):
                 guard target.span.precedes(key.span) else {
-                    place = before(here)
+                    position = before(here)
                     continue
                 }
-                let found = self.place(of: target.span)
-                place = found.isThere ? found : before(found)
+                let found = self.position(of: target.span)
+                position = found.isThere ? found : before(found)
             }
         }
     }
@@ -109,7 +109,7 @@ struct SortedRows: Sendable {
     // MARK: Positions
 
     /// The position of the first row whose key is not before `key`.
-    private func place(of key: Span<UInt8>) -> Position {
+    private func position(of key: Span<UInt8>) -> Position {
         // The first chunk whose last key is not before `key`.
         var (low, high) = (0, chunks.count)
         while low < high {
@@ -128,22 +128,22 @@ struct SortedRows: Sendable {
         return Position(chunk: chunk, row: low, isThere: low < keys.count && keys[low].compare(key) == 0)
     }
 
-    private func row(at place: Position) -> (key: [UInt8], value: [UInt8])? {
-        guard place.chunk < chunks.count else { return nil }
-        return (chunks[place.chunk].keys[place.row], chunks[place.chunk].values[place.row])
+    private func row(at position: Position) -> (key: [UInt8], value: [UInt8])? {
+        guard position.chunk < chunks.count else { return nil }
+        return (chunks[position.chunk].keys[position.row], chunks[position.chunk].values[position.row])
     }
 
-    private func step(_ place: inout Position) {
-        place.row += 1
-        if place.row == chunks[place.chunk].keys.count {
-            place = Position(chunk: place.chunk + 1, row: 0, isThere: true)
+    private func step(_ position: inout Position) {
+        position.row += 1
+        if position.row == chunks[position.chunk].keys.count {
+            position = Position(chunk: position.chunk + 1, row: 0, isThere: true)
         }
     }
 
-    private func before(_ place: Position) -> Position? {
-        if place.row > 0 { return Position(chunk: place.chunk, row: place.row - 1, isThere: true) }
-        if place.chunk == 0 { return nil }
-        return Position(chunk: place.chunk - 1, row: chunks[place.chunk - 1].keys.count - 1, isThere: true)
+    private func before(_ position: Position) -> Position? {
+        if position.row > 0 { return Position(chunk: position.chunk, row: position.row - 1, isThere: true) }
+        if position.chunk == 0 { return nil }
+        return Position(chunk: position.chunk - 1, row: chunks[position.chunk - 1].keys.count - 1, isThere: true)
     }
 
     // MARK: Chunks

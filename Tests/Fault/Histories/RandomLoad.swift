@@ -42,7 +42,7 @@ struct RandomLoad {
         let isGone = try await Worker(history, client, SeededRandom(seed: 0)).push(id)
         let own = history.operations.last { $0.id == id }
         guard !isGone, case .written(let version, _)? = own?.outcome else {
-            throw NeverHappened("a push has a response")
+            throw DeadlineExceeded("a push has a response")
         }
         return version
     }
@@ -63,7 +63,7 @@ struct RandomLoad {
             }
             if isGone { return await client.close() }
         }
-        throw NeverHappened("the service is killed at its failpoint")
+        throw DeadlineExceeded("the service is killed at its failpoint")
     }
 }
 
@@ -97,7 +97,7 @@ private final class Worker {
                 }
             if isGone { return await client.close() }
         }
-        throw NeverHappened("the service is killed at its failpoint")
+        throw DeadlineExceeded("the service is killed at its failpoint")
     }
 
     private func anyKey() -> TreePath {

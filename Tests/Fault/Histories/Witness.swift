@@ -33,7 +33,7 @@ final class Witness: Sendable {
         let changes = try await client.subscribe(method: "messages.follow", params: following)
         let events = try await client.subscribe(method: "messages.listen", params: listening)
         guard let now = events.result["epoch"]?.string, epoch == nil || epoch == now else {
-            throw NeverHappened("the store keeps its epoch")
+            throw DeadlineExceeded("the store keeps its epoch")
         }
         position.withLock { $0.epoch = now }
         return Task {
@@ -56,7 +56,7 @@ final class Witness: Sendable {
 
     /// Nil: an event with nothing but a position.
     static func commit(_ event: RPCEvent) throws -> SeenCommit? {
-        guard let version = event.params["version"]?.number else { throw NeverHappened("a change has a version") }
+        guard let version = event.params["version"]?.number else { throw DeadlineExceeded("a change has a version") }
         var changes: [TreePath: JSONValue] = [:]
         for change in event.params["changes"]?.array ?? [] {
             changes[try TreePath(change["path"]?.string ?? "")] = change["after"] ?? .null

@@ -29,6 +29,6 @@ func waiting<Answer>(
         answer = try await ask()
         return answer != nil
     }
-    guard let answer else { throw NeverHappened(thing()) }
+    guard let answer else { throw DeadlineExceeded(thing()) }
     return answer
 }

@@ -56,7 +56,7 @@ final class FaultStack: Sendable {
         }
         func port(_ address: JSONValue?) throws -> Int {
             guard let port = address?.string?.split(separator: ":").last.flatMap({ Int($0) }) else {
-                throw NeverHappened("no address in the ready line of a program")
+                throw DeadlineExceeded("no address in the ready line of a program")
             }
             return port
         }

@@ -58,7 +58,7 @@ final class LoneMessages: Sendable {
     func start(failpoints: String? = nil) async throws -> JSONObject {
         let ready = try await program.start(arguments, failpoints: failpoints)
         guard let text = ready["listening"]?.string?.split(separator: ":").last, let number = Int(text) else {
-            throw NeverHappened("no address in the ready line of hato-messages")
+            throw DeadlineExceeded("no address in the ready line of hato-messages")
         }
         port.withLock { $0 = number }
         return ready
@@ -76,7 +76,7 @@ final class LoneMessages: Sendable {
     func verify() async throws -> (code: Int32, result: JSONValue) {
         let ended = try await program.run(["verify", "--data", data, "--json"])
         guard let result = try? JSONParser.parse(ended.output) else {
-            throw NeverHappened("verify printed no report: \(ended.code) \(ended.log)")
+            throw DeadlineExceeded("verify printed no report: \(ended.code) \(ended.log)")
         }
         return (ended.code, result)
     }

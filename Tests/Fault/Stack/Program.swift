@@ -11,7 +11,7 @@ actor Program {
     private var input: Pipe?
 
     init(_ name: String, logFile: String) throws {
-        guard let path = BuiltProgram.path(name) else { throw NeverHappened("\(name) is built") }
+        guard let path = BuiltProgram.path(name) else { throw DeadlineExceeded("\(name) is built") }
         try self.init(path: path, logFile: logFile)
     }
 
@@ -74,7 +74,7 @@ actor Program {
         let line = await Self.firstLine(of: output)
         guard let ready = (try? JSONParser.parse(line))?.object, ready["ready"] == true else {
             let text = (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? ""
-            throw NeverHappened(
+            throw DeadlineExceeded(
                 "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))"
             )
         }

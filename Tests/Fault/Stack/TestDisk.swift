@@ -61,7 +61,7 @@ final class TestDisk: Sendable {
         // EXT4_IOC_SHUTDOWN, with the flag for "do not write the journal".
         var flags: UInt32 = 2
         guard folder >= 0, ioctl(folder, 0x8004_587D, &flags) == 0 else {
-            throw NeverHappened("the file system goes down: \(String(cString: strerror(errno)))")
+            throw DeadlineExceeded("the file system goes down: \(String(cString: strerror(errno)))")
         }
     }
 
@@ -82,7 +82,7 @@ final class TestDisk: Sendable {
 
     private func free(_ path: String) throws -> Int {
         let figures = try FileManager.default.attributesOfFileSystem(forPath: path)
-        guard let free = figures[.systemFreeSize] as? NSNumber else { throw NeverHappened("\(path) has a size") }
+        guard let free = figures[.systemFreeSize] as? NSNumber else { throw DeadlineExceeded("\(path) has a size") }
         return free.intValue
     }
 
@@ -120,7 +120,7 @@ final class TestDisk: Sendable {
         try process.run()
         process.waitUntilExit()
         guard codes.contains(process.terminationStatus) else {
-            throw NeverHappened("\(arguments.joined(separator: " ")) works (\(process.terminationStatus))")
+            throw DeadlineExceeded("\(arguments.joined(separator: " ")) works (\(process.terminationStatus))")
         }
     }
 }

@@ -10,15 +10,15 @@ import Testing
     private static let newestMax: UInt64 = 5
 
     static let settings: [ExploredListening.Setting] = [
-        .init(hasCompany: true), .init(since: true), .init(etag: "same", judgesAtOnce: true),
+        .init(hasCompany: true), .init(since: true), .init(etag: "same", authorisesAtOnce: true),
         .init(since: true, etag: "other", hasCompany: true, shares: true), .init(since: true, gathers: true),
         .init(isOpen: true), .init(hasCompany: true, shares: true, isOpen: true),
-        .init(judgesAtOnce: true, hasCompany: true, isOpen: true), .init(gathers: true, isOpen: true),
-        .init(gathers: true, judgesAtOnce: true, shares: true, isOpen: true),
+        .init(authorisesAtOnce: true, hasCompany: true, isOpen: true), .init(gathers: true, isOpen: true),
+        .init(gathers: true, authorisesAtOnce: true, shares: true, isOpen: true),
         .init(hasCompany: true, queues: true, isOpen: true), .init(gathers: true, queues: true, isOpen: true),
         .init(since: true, hasCompany: true, queues: true), .init(hasCompany: true, isBusy: true),
         .init(since: true, hasCompany: true, isBusy: true),
-        .init(etag: "other", judgesAtOnce: true, hasCompany: true, isBusy: true),
+        .init(etag: "other", authorisesAtOnce: true, hasCompany: true, isBusy: true),
     ]
 
     @Test(arguments: settings)

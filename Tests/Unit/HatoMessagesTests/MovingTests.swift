@@ -256,7 +256,7 @@ import Testing
         var limits = MessagesLimits()
         limits.exportSnapshotsMax = 2
         let exports = ExportSnapshots(limits: limits)
-        let place = ExportSnapshots.Place(name: .default, database: DatabaseID(rawValue: 1), path: .root)
+        let place = ExportSnapshots.Source(name: .default, database: DatabaseID(rawValue: 1), path: .root)
         let rested = try exports.open(try store.snapshot(), of: place, now: 0)
         let paged = try exports.open(try store.snapshot(), of: place, now: 0)
         _ = try exports.snapshot(of: paged, place, now: 5_000)
@@ -271,7 +271,7 @@ import Testing
         var limits = MessagesLimits()
         limits.exportIdleMs = 1_000
         let exports = ExportSnapshots(limits: limits)
-        let place = ExportSnapshots.Place(name: .default, database: DatabaseID(rawValue: 1), path: .root)
+        let place = ExportSnapshots.Source(name: .default, database: DatabaseID(rawValue: 1), path: .root)
         let handle = try exports.open(try store.snapshot(), of: place, now: 0)
         _ = try exports.snapshot(of: handle, place, now: 900)
         _ = try exports.snapshot(of: handle, place, now: 1_800)

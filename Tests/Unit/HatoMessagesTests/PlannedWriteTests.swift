@@ -25,7 +25,7 @@ import Testing
             let parts = running.service.parts
             let planned = try #require(try PlannedWrite(write, parts))
 
-            func check() throws -> AheadPlan {
+            func check() throws -> OptimisticPlan {
                 let database = try parts.catalogue.newest.database(.default)
                 let history = CommitHistory(of: database, parts, uid: "masuo")
                 // A turn without the database's cache, which only writes may fill.

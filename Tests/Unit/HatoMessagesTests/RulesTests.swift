@@ -205,7 +205,7 @@ import Testing
 
     @Test func claimsDecide() async throws {
         try await Self.with { running in
-            let speaker = Messages.Rules.Check.Speaker(uid: "admin", token: ["admin": true])
+            let speaker = Messages.Rules.Check.User(uid: "admin", token: ["admin": true])
             let check = Messages.Rules.Check(.set, at: "/members/c2", value: ["katsuo": true], as: speaker)
             let result = try await running.administrator.call(check)
             #expect(result.allowed)

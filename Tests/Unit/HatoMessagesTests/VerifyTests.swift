@@ -193,7 +193,7 @@ struct VerifyTests {
     private static func halfBuilt(_ database: Database) throws -> IndexCatalog {
         var json = database.indexes.json
         guard var object = json.object, var indexes = object["indexes"]?.array, var first = indexes[0].object else {
-            throw NeverHappened("a catalogue is an object with indexes")
+            throw DeadlineExceeded("a catalogue is an object with indexes")
         }
         let cursor = database.codec.key(of: "/chats/c0/m5")
         first["building"] = .array(cursor.map { .number(Double($0)) })

@@ -118,10 +118,10 @@ final class FakeMessages: Sendable {
     private static func send(_ commit: Messages.Change, to follower: Follower) {
         var mine = commit
         mine.changes = commit.changes.filter { follower.patterns.contains($0.pattern ?? "") }
-        if !mine.changes.isEmpty { tell(mine, to: follower) }
+        if !mine.changes.isEmpty { notify(mine, of: follower) }
     }
 
-    private static func tell(_ note: Messages.Change, to follower: Follower) {
+    private static func notify(_ note: Messages.Change, of follower: Follower) {
         var params = note.members
         params["subscription"] = nil
         let members = EncodedJSON { writer in
@@ -170,7 +170,7 @@ final class FakeMessages: Sendable {
             let note = Messages.Change(
                 subscription: "", version: state.version, epoch: state.epoch, time: WallClock.milliseconds(),
                 changes: [])
-            for follower in state.followers { Self.tell(note, to: follower) }
+            for follower in state.followers { Self.notify(note, of: follower) }
             return state.version
         }
     }

@@ -8,25 +8,26 @@ import Testing
 @Suite struct FeedWindowTests {
     private static let patterns = ["/a/{x}", "/b/{x}"]
 
-    private func triggers(_ patterns: [String]) throws -> [HeldTrigger] {
+    private func triggers(_ patterns: [String]) throws -> [FeedTrigger] {
         try patterns.enumerated().map { index, pattern in
             let trigger = Notifier.Triggers.Set(
                 id: "t\(index)", pattern: try FeedPattern(pattern), recipients: .init(uids: ["u"]),
                 notification: .init(title: "new", body: nil)
             ).trigger
-            return HeldTrigger(
+            return FeedTrigger(
                 compiled: try CompiledTrigger(trigger, limits: NotifierLimits()),
                 record: TriggerRecord(trigger: trigger, startsAfter: 0, epoch: "e"))
         }
     }
 
-    private func commit(_ version: UInt64, _ patterns: [String]) -> HeldCommit {
+    private func commit(_ version: UInt64, _ patterns: [String]) -> BufferedCommit {
         let changes = patterns.enumerated().map { index, pattern in
             FeedChange(
                 pattern: pattern, parameters: ["x": "\(version)"], path: "/\(version)/\(index)", type: .created,
                 before: .null, after: true, uid: nil)
         }
-        return HeldCommit(commit: FeedCommit(version: version, epoch: "e", time: 0, changes: changes), reservation: nil)
+        return BufferedCommit(
+            commit: FeedCommit(version: version, epoch: "e", time: 0, changes: changes), reservation: nil)
     }
 
     /// Whatever the transactions take: each trigger fires once for each change of its pattern, part by part, in the

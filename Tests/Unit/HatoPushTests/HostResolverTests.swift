@@ -166,7 +166,7 @@ struct HostResolverTests {
 
     /// What a queue decides for calls whose answers are not needed.
     private func asked(_ queue: inout LookUpQueue, _ host: String, _ caller: LookUpCaller) -> LookUpQueue.Decision {
-        queue.asked(LookUpQueue.Ask(host: host, caller: caller) { _ in }, at: .now)
+        queue.requested(LookUpQueue.Call(host: host, caller: caller) { _ in }, at: .now)
     }
 
     /// The name that loses its place to the call; empty: none does; nil: the call is refused.
@@ -197,7 +197,7 @@ struct HostResolverTests {
         #expect(loser(&queue, "i.test", user("i", isDelivery: true)) == nil)
         // All that wait get their look-ups, one after the other.
         var (host, begun) = ("first.test", [String]())
-        while let next = queue.answered(host, .success([]), at: .now).next.first {
+        while let next = queue.lookedUp(host, .success([]), at: .now).next.first {
             begun.append(next)
             host = next
         }
@@ -209,16 +209,16 @@ struct HostResolverTests {
         limits.lookUpsMax = 1
         var queue = LookUpQueue(limits)
         _ = asked(&queue, "first.test", user("a"))
-        guard case .waits(let place, nil) = asked(&queue, "shared.test", user("b")) else {
+        guard case .waits(let ticket, nil) = asked(&queue, "shared.test", user("b")) else {
             Issue.record("it does not wait")
             return
         }
         _ = asked(&queue, "shared.test", user("c", isDelivery: true))
         _ = asked(&queue, "shared.test", user("b"))
-        let late = [queue.timePassed(for: place, at: .now), queue.timePassed(for: place, at: .now)]
+        let late = [queue.timePassed(for: ticket, at: .now), queue.timePassed(for: ticket, at: .now)]
         #expect(late.map { $0?.1 } == [.failure(.noLookUp(host: "shared.test")), nil])
-        let next = queue.answered("first.test", .success([]), at: .now).next
-        let asks = queue.answered("shared.test", .success([]), at: .now).asks
-        #expect(next == ["shared.test"] && asks.count == 2)
+        let next = queue.lookedUp("first.test", .success([]), at: .now).next
+        let calls = queue.lookedUp("shared.test", .success([]), at: .now).calls
+        #expect(next == ["shared.test"] && calls.count == 2)
     }
 }

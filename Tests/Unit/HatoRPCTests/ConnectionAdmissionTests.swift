@@ -271,9 +271,9 @@ struct ConnectionSlotTests {
         }
         let user = try await service.peer()
         #expect(try await user.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
-        let told = try await silent[0].response()
-        #expect(told["id"] == .null)
-        #expect(told["error"]?["data"]?["reason"] == "too_many_connections")
+        let refusal = try await silent[0].response()
+        #expect(refusal["id"] == .null)
+        #expect(refusal["error"]?["data"]?["reason"] == "too_many_connections")
         try await silent[0].expectClosed()
         #expect(try await silent[8].call("check.echo")["result"] != nil)
         await service.stop()

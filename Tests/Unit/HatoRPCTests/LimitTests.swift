@@ -363,10 +363,10 @@ struct LimitTests {
                 #expect(try await peer.call("check.echo", "{\"auth\":\"user-\(user)\"}")["result"] != nil)
             }
             let three = try await service.peer()
-            let told = try await three.response()
-            #expect(told["id"] == .null)
-            #expect(told["error"]?["code"] == -32006)
-            #expect(told["error"]?["data"]?["reason"] == .string(reason))
+            let refusal = try await three.response()
+            #expect(refusal["id"] == .null)
+            #expect(refusal["error"]?["code"] == -32006)
+            #expect(refusal["error"]?["data"]?["reason"] == .string(reason))
             try await three.expectClosed()
             await one.close()
             try await eventually("a slot became free") {

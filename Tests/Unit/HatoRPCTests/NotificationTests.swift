@@ -126,18 +126,18 @@ struct NotificationTests {
         try await peer.channel.setOption(.autoRead, value: false).get()
         // Two fit into the limit, the third does not, even when less than half of the limit is on its way.
         let members = EncodedJSON("\"text\":\"" + String(repeating: "x", count: 450_000) + "\"")
-        let told = Shared(0)
+        let sent = Shared(0)
         @Sendable func send() {
             while listener.connection.notify("check.event", subscription: listener.subscription, members: members) {}
             listener.connection.onDrain {
-                told.change { $0 += 1 }
+                sent.change { $0 += 1 }
                 send()
             }
         }
         send()
         let other = try await service.peer()
         for _ in 0..<500 { _ = try await other.call("check.echo") }
-        #expect(told.current < 100)
+        #expect(sent.current < 100)
         await peer.close()
         await service.stop()
     }

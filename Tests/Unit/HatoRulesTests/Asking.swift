@@ -14,7 +14,7 @@ struct Asking {
         let rules = try Self.rules(expression)
         var recording = RulesRecording(trace: true)
         let path = try TreePath(path)
-        _ = try judge(rules, [(path.text, value)], recording: &recording)
+        _ = try authorise(rules, [(path.text, value)], recording: &recording)
         guard let entry = recording.trace?.first else { return .notAsked }
         return entry.error.map { .error($0) } ?? (entry.result ? .true : .false)
     }
@@ -40,15 +40,15 @@ struct Asking {
     }
 
     func mayWrite(_ rules: Rules, _ path: String, _ value: JSONValue) throws -> Bool {
-        try judge(rules, [(path, value)]).isAllowed
+        try authorise(rules, [(path, value)]).isAllowed
     }
 
-    func judge(_ rules: Rules, _ values: [(String, JSONValue)]) throws -> RulesVerdict {
+    func authorise(_ rules: Rules, _ values: [(String, JSONValue)]) throws -> RulesVerdict {
         var recording = RulesRecording()
-        return try judge(rules, values, recording: &recording)
+        return try authorise(rules, values, recording: &recording)
     }
 
-    func judge(
+    func authorise(
         _ rules: Rules, _ values: [(String, JSONValue)], recording: inout RulesRecording
     ) throws -> RulesVerdict {
         let before = try TreeNode(json: data)

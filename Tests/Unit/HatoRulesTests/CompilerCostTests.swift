@@ -93,7 +93,10 @@ import Testing
         let rules = (0..<100).map { "\"\($0)\": {\".read\": true}" }.joined(separator: ",")
         let compiled = try Rules.compile("{\"rules\": {\"\(key)\": {\"$a\": {\(rules)}}}}").rules
         #expect(compiled[7].pattern == "/\(key)/$a/7")
-        #expect(compiled.allSatisfy { $0.place?.parent === compiled[0].place?.parent && $0.place?.parent != nil })
+        #expect(
+            compiled.allSatisfy {
+                $0.nodePattern?.parent === compiled[0].nodePattern?.parent && $0.nodePattern?.parent != nil
+            })
     }
 
     @Test func problemsOfADocumentAreBounded() {

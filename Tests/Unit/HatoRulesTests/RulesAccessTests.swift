@@ -55,9 +55,9 @@ import Testing
     @Test func everyPathOfAnUpdateMustBeGrantedOnItsOwn() throws {
         let rules = try Self.rules()
         let (own, other) = ("/users/masuo/name", "/users/katsuo/name")
-        #expect(try Self.masuo.judge(rules, [(own, "a"), ("/public/a", 1)]) == .allowed)
+        #expect(try Self.masuo.authorise(rules, [(own, "a"), ("/public/a", 1)]) == .allowed)
         #expect(
-            try Self.masuo.judge(rules, [(own, "a"), (other, "b")])
+            try Self.masuo.authorise(rules, [(own, "a"), (other, "b")])
                 == .denied(RulesDenial(path: try TreePath(other))))
     }
 

@@ -166,7 +166,7 @@ import Testing
         let rules = try Rules.compile(
             #"{"rules": {".write": "root.child('s').val().matches(/(a|b)*c/)", "x": {".write": "data.val() == null"}}}"#
         )
-        func judge(_ steps: RulesStepLimits) throws -> (isAllowed: Bool, errors: [String?], isReached: Bool) {
+        func authorise(_ steps: RulesStepLimits) throws -> (isAllowed: Bool, errors: [String?], isReached: Bool) {
             let before = try TreeNode(json: ["s": .string(String(repeating: "a", count: 100))])
             var situation = RulesContext(auth: .nobody, now: 0, before: before, after: before)
             situation.steps = steps
@@ -175,13 +175,13 @@ import Testing
             let verdict = try rules.authoriseWrite([target], situation, recording: &recording)
             return (verdict.isAllowed, recording.trace?.map(\.error) ?? [], recording.hasReachedStepLimit)
         }
-        #expect(try judge(RulesStepLimits()) == (true, [nil, nil], false))
+        #expect(try authorise(RulesStepLimits()) == (true, [nil, nil], false))
         // Only the rule that takes too many steps fails.
         #expect(
-            try judge(RulesStepLimits(ruleStepsMax: 200))
+            try authorise(RulesStepLimits(ruleStepsMax: 200))
                 == (true, ["The rule takes more than 200 steps.", nil], true))
         // When the steps of the operation are used up, every later rule fails.
         let all = "The rules of this operation take more than 200 steps."
-        #expect(try judge(RulesStepLimits(operationStepsMax: 200)) == (false, [all, all], true))
+        #expect(try authorise(RulesStepLimits(operationStepsMax: 200)) == (false, [all, all], true))
     }
 }

@@ -128,7 +128,7 @@ import Testing
             "after.author['uid'] != before.uid && after.text.contains(chat) && after[chat] == null"
                 + " && after.text.length > 3", names: Self.names)
         #expect(
-            condition.places == [
+            condition.memberPaths == [
                 ["after", "author", "uid"], ["before", "uid"], ["after", "text"], ["chat"], ["after"], ["chat"],
                 ["after", "text"],
             ])

@@ -97,14 +97,15 @@ import Testing
             {"a": {".write": "newData.parent().child('b').val() == 2"},
              "b": {".write": "newData.parent().child('a').val() == 1 && !root.child('a').exists()"}}
             """)
-        #expect(try Asking().judge(rules, [("/a", 1), ("/b", 2)]) == .allowed)
-        #expect(try Asking().judge(rules, [("/a", 1), ("/b", 3)]) == .denied(RulesDenial(path: try TreePath("/a"))))
-        #expect(try !Asking().judge(rules, [("/a", 1)]).isAllowed)
+        #expect(try Asking().authorise(rules, [("/a", 1), ("/b", 2)]) == .allowed)
+        #expect(
+            try Asking().authorise(rules, [("/a", 1), ("/b", 3)]) == .denied(RulesDenial(path: try TreePath("/a"))))
+        #expect(try !Asking().authorise(rules, [("/a", 1)]).isAllowed)
     }
 
     @Test func denialsNameTheFailedValidation() throws {
         let rules = try Self.rules(Self.typed)
-        let verdict = try Asking().judge(rules, [("/m/1/text", "a"), ("/m/2", ["text": "b", "z": 1])])
+        let verdict = try Asking().authorise(rules, [("/m/1/text", "a"), ("/m/2", ["text": "b", "z": 1])])
         let validation = RulesDenial.Validation(path: try TreePath("/m/2/z"), rule: 3)
         #expect(verdict == .denied(RulesDenial(path: try TreePath("/m/2"), validation: validation)))
         #expect(rules.rules[3].pattern == "/m/$id/$other" && rules.rules[3].kind == .validate)
@@ -123,7 +124,7 @@ import Testing
             """
         let rules = try Rules.compile(text)
         var recording = RulesRecording(trace: true)
-        let verdict = try Asking(auth: .user("masuo")).judge(rules, [("/a", "abcd")], recording: &recording)
+        let verdict = try Asking(auth: .user("masuo")).authorise(rules, [("/a", "abcd")], recording: &recording)
         #expect(!verdict.isAllowed)
         let trace = try #require(recording.trace)
         #expect(trace.map(\.rule) == [0, 1, 2] && trace.map(\.result) == [false, true, false])
@@ -136,7 +137,7 @@ import Testing
                 == RulesTraceEntry.Excerpt(
                     text: "(newData.val().length < 3 || newData.val() == \"long\")", line: 5, column: 44))
         recording = RulesRecording(trace: true)
-        _ = try Asking().judge(rules, [("/a", ["x": 1])], recording: &recording)
+        _ = try Asking().authorise(rules, [("/a", ["x": 1])], recording: &recording)
         #expect(recording.trace?.last?.failed?.text == "newData.isString()")
     }
 
@@ -145,7 +146,7 @@ import Testing
         let rules = try Self.rules(#"{".write": true, "m": {"$id": {".validate": "newData.val() < 198"}}}"#)
         let values = JSONObject(uniqueMembers: (100..<300).map { .init("\($0)", .number(Double($0))) })
         var recording = RulesRecording(trace: true, traceMax: max)
-        let verdict = try Asking().judge(rules, [("/m", .object(values))], recording: &recording)
+        let verdict = try Asking().authorise(rules, [("/m", .object(values))], recording: &recording)
         #expect(!verdict.isAllowed)
         // The grant, 98 valid values and the invalid one.
         let kept = min(max, 100)
@@ -159,7 +160,7 @@ import Testing
     @Test func traceHasTheFailure() throws {
         let rules = try Self.rules(#"{".write": "1 < auth.token.level || true"}"#)
         var recording = RulesRecording(trace: true)
-        _ = try Asking().judge(rules, [("/a", 1)], recording: &recording)
+        _ = try Asking().authorise(rules, [("/a", 1)], recording: &recording)
         let entry = try #require(recording.trace?.first)
         #expect(entry.error == "Only two numbers or two strings have an order.")
         #expect(entry.failed?.text == "1 < auth.token.level" && entry.failed?.column == 23)
@@ -188,7 +189,7 @@ import Testing
         let rules = try Self.rules(
             #"{"$a": {".write": "newData.child('x').isString()", "x": {".validate": "newData.val() != ''"}}}"#)
         var recording = RulesRecording(reads: true)
-        #expect(try Asking().judge(rules, [("/a", ["x": "b"])], recording: &recording).isAllowed)
+        #expect(try Asking().authorise(rules, [("/a", ["x": "b"])], recording: &recording).isAllowed)
         #expect(recording.reads?.reads.isEmpty == true)
     }
 
@@ -211,7 +212,7 @@ import Testing
         var value = JSONObject()
         for index in 0...RulesLimits.readsMax { value.append("k\(index)", 1) }
         var recording = RulesRecording(reads: true)
-        #expect(try Asking().judge(rules, [("/a", .object(value))], recording: &recording).isAllowed)
+        #expect(try Asking().authorise(rules, [("/a", .object(value))], recording: &recording).isAllowed)
         #expect(recording.reads?.isOverflowing == true)
     }
 

@@ -66,7 +66,7 @@ struct AccountMethods: AuthMethods {
     private func update(
         _ user: Caller.User, _ change: AccountChange, _ form: AccountForm
     ) async throws -> Auth.Account.Update.Result {
-        let beginning = service.newBeginning()
+        let newSession = service.newSession()
         let updated = try await store.write { [self] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
@@ -79,14 +79,14 @@ struct AccountMethods: AuthMethods {
                 return Updated(account: account)
             }
             let ended = try SessionRows.ids(of: account.uid, in: rows)
-            let record = beginning.record(of: account, now: now)
+            let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
             return Updated(account: account, granted: AuthService.Granted(account: account, record: record, at: now))
         }.outcome
         guard let granted = updated.granted else { return try renewed(user, updated.account) }
-        let session = try service.session(granted, beginning.token)
+        let session = try service.session(granted, newSession.token)
         return Auth.Account.Update.Result(
             idToken: session.idToken, refreshToken: session.refreshToken, expiresIn: session.expiresIn,
             account: updated.account.account)

@@ -22,7 +22,7 @@ struct SessionMethods: AuthMethods {
             let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
-                    Presentation(token: token, successor: successor, now: now, policy: policy), in: rows)
+                    Rotation(token: token, successor: successor, now: now, policy: policy), in: rows)
             }.outcome
             return try answer(refreshed, successor)
         } catch let error as AuthError {
@@ -43,7 +43,7 @@ struct SessionMethods: AuthMethods {
 
     // MARK: Rotation
 
-    private struct Presentation: Sendable {
+    private struct Rotation: Sendable {
         var token: RefreshToken
         var successor: RefreshToken
         var now: Int64
@@ -58,13 +58,13 @@ struct SessionMethods: AuthMethods {
         case reused(uid: String)
     }
 
-    private static func rotate(_ presented: Presentation, in rows: some StoreTransaction) throws -> Refreshed {
-        guard var session = try SessionRows.find(presented.token.sessionID, in: rows) else {
+    private static func rotate(_ rotation: Rotation, in rows: some StoreTransaction) throws -> Refreshed {
+        guard var session = try SessionRows.find(rotation.token.sessionID, in: rows) else {
             return .refused(.invalidRefreshToken)
         }
         guard let before = try AccountRows.find(session.uid, in: rows) else { return .refused(.userNotFound) }
         let action = session.rotation.tokenWasPresented(
-            presented.token.hash, successor: presented.successor.hash, now: presented.now, policy: presented.policy)
+            rotation.token.hash, successor: rotation.successor.hash, now: rotation.now, policy: rotation.policy)
         switch action {
         case .endReused:
             SessionRows.delete(session.id, of: session.uid, in: rows)
@@ -76,13 +76,13 @@ struct SessionMethods: AuthMethods {
             guard !before.disabled else { return .refused(.userDisabled) }
             guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
             guard action == .rotate else {
-                return .went(AuthService.Granted(account: before, record: session, at: presented.now), isRepeated: true)
+                return .went(AuthService.Granted(account: before, record: session, at: rotation.now), isRepeated: true)
             }
             var account = before
-            account.lastRefreshAt = presented.now
+            account.lastRefreshAt = rotation.now
             AccountRows.put(account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
-            return .went(AuthService.Granted(account: account, record: session, at: presented.now), isRepeated: false)
+            return .went(AuthService.Granted(account: account, record: session, at: rotation.now), isRepeated: false)
         }
     }
 

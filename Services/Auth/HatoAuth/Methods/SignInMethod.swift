@@ -57,7 +57,7 @@ struct SignInMethod: AuthMethods {
     private func begin(
         _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
     ) async throws -> Auth.Session {
-        let beginning = service.newBeginning()
+        let newSession = service.newSession()
         let sessionsMax = configuration.limits.sessionsPerAccountMax
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
@@ -69,13 +69,13 @@ struct SignInMethod: AuthMethods {
             var account = before
             account.lastLoginAt = now
             if let strengthened { account.passwordHash = strengthened }
-            let record = beginning.record(of: account, now: now)
+            let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: uid, in: rows) }
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try service.session(granted, beginning.token)
+        return try service.session(granted, newSession.token)
     }
 
     /// The password hashed with the current cost when it was hashed with less; nil when there is nothing to do, or the

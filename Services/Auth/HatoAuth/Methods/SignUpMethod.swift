@@ -56,23 +56,23 @@ struct SignUpMethod: AuthMethods {
 
     private func makeAccount(_ change: AccountChange) async throws -> Auth.Session {
         let uid = environment.newUID()
-        let beginning = service.newBeginning()
+        let newSession = service.newSession()
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
             account.lastLoginAt = now
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
-            let record = beginning.record(of: account, now: now)
+            let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: nil, in: rows)
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try service.session(granted, beginning.token, isNewUser: true)
+        return try service.session(granted, newSession.token, isNewUser: true)
     }
 
     /// An anonymous account gets credentials and keeps its uid; its earlier sessions end.
     private func upgrade(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Session {
-        let beginning = service.newBeginning()
+        let newSession = service.newSession()
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
@@ -81,13 +81,13 @@ struct SignUpMethod: AuthMethods {
             account.lastLoginAt = now
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
-            let record = beginning.record(of: account, now: now)
+            let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try service.session(granted, beginning.token)
+        return try service.session(granted, newSession.token)
     }
 
     private func upgradedUser(_ idToken: String) throws -> Caller.User {

@@ -27,11 +27,11 @@ struct HashingQueue<Job> {
         var name: String
         var client: Client
         /// Jobs of the same client before it.
-        var place: Int
+        var position: Int
         var job: Job
 
         func runs(before other: Waiting) -> Bool {
-            (place, client.lastTurn) < (other.place, other.client.lastTurn)
+            (position, client.lastTurn) < (other.position, other.client.lastTurn)
         }
     }
 
@@ -55,8 +55,8 @@ struct HashingQueue<Job> {
 
     /// Appends a job. Returns the job that has no place in the queue; nil while the queue is not full.
     mutating func append(_ job: Job, of name: String) -> Job? {
-        let place = waiting.count { $0.name == name }
-        waiting.append(Waiting(name: name, client: clients[name] ?? Client(), place: place, job: job))
+        let position = waiting.count { $0.name == name }
+        waiting.append(Waiting(name: name, client: clients[name] ?? Client(), position: position, job: job))
         guard waiting.count > countMax else { return nil }
         let isOthersShareFull = waiting.count { !$0.client.wasRight } * 2 > countMax
         return last(wereRight: !isOthersShareFull).map { waiting.remove(at: $0).job }
@@ -67,7 +67,7 @@ struct HashingQueue<Job> {
         guard let next = first(wereRight: !wasRightsTurn) ?? first(wereRight: wasRightsTurn) else { return nil }
         let taken = waiting.remove(at: next)
         wasRightsTurn = taken.client.wasRight
-        for index in waiting.indices where waiting[index].name == taken.name { waiting[index].place -= 1 }
+        for index in waiting.indices where waiting[index].name == taken.name { waiting[index].position -= 1 }
         tookTurn(taken.name)
         return taken.job
     }
@@ -96,15 +96,15 @@ struct HashingQueue<Job> {
     /// Removes the jobs that are not wanted any more, and returns them.
     mutating func removeAll(where isUnwanted: (Job) -> Bool) -> [Job] {
         var removed: [Job] = []
-        var places: [String: Int] = [:]
+        var positions: [String: Int] = [:]
         waiting = waiting.compactMap { kept in
             guard !isUnwanted(kept.job) else {
                 removed.append(kept.job)
                 return nil
             }
             var kept = kept
-            kept.place = places[kept.name, default: 0]
-            places[kept.name] = kept.place + 1
+            kept.position = positions[kept.name, default: 0]
+            positions[kept.name] = kept.position + 1
             return kept
         }
         return removed

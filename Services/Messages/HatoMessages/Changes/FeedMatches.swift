@@ -17,7 +17,7 @@ struct FeedMatches {
     let pattern: FeedPattern
     private let matchesMax: Int
     private var matches: [Match] = []
-    /// More nodes matched than are told one by one.
+    /// More nodes matched than are sent one by one.
     private(set) var areTooMany = false
     /// The node above all changes that the pattern has to do with.
     private(set) var commonPath: TreePath?
@@ -107,15 +107,15 @@ struct FeedMatches {
             guard let leafDepth = change.replacedLeafDepth, leafDepth >= depth else {
                 return Self.merge(change.before, change.standing, at: path, into: &before)
             }
-            let place = path.prefix(leafDepth - depth)
+            let pair = path.prefix(leafDepth - depth)
             // The first change below the leaf has added it.
-            guard let told = before?.summary(at: place), told.leaf == nil else { return }
+            guard let summary = before?.summary(at: pair), summary.leaf == nil else { return }
             // Records of an earlier version kept the leaf without its priority.
-            let leaf = change.standing.map { $0.withPriority($0.priority ?? told.priority) }
-            Self.merge(leaf, nil, at: place, into: &before)
+            let leaf = change.standing.map { $0.withPriority($0.priority ?? summary.priority) }
+            Self.merge(leaf, nil, at: pair, into: &before)
             // The object keeps the priority of the leaf, unless a change of that came before.
-            guard told.priority == nil, let priority = leaf?.priority else { return }
-            after?.set(.leaf(priority.leaf), at: TreePath(uncheckedKeys: place.keys, isPriority: true))
+            guard summary.priority == nil, let priority = leaf?.priority else { return }
+            after?.set(.leaf(priority.leaf), at: TreePath(uncheckedKeys: pair.keys, isPriority: true))
         }
 
         /// - Parameter standing: the node whose priority `part` is, if it is known.
@@ -145,14 +145,14 @@ struct FeedMatches {
     // MARK: Written above the node
 
     /// One place inside what was written, before and after.
-    private struct Place {
+    private struct NodePair {
         var path: TreePath
-        var before: KeptNode
-        var after: KeptNode
+        var before: RecordedNode
+        var after: RecordedNode
         var parameters: [FeedPattern.Parameter]
 
-        func child(_ key: TreeKey, as name: String?) -> Place {
-            Place(
+        func child(_ key: TreeKey, as name: String?) -> NodePair {
+            NodePair(
                 path: TreePath(uncheckedKeys: path.keys + [key]), before: before.child(key), after: after.child(key),
                 parameters: name.map { parameters + [FeedPattern.Parameter($0, key)] } ?? parameters)
         }
@@ -160,39 +160,39 @@ struct FeedMatches {
 
     /// Every node inside that the pattern means and that differs.
     private mutating func addInside(_ change: PathChange, _ parameters: [FeedPattern.Parameter]) {
-        let place = Place(
-            path: change.path, before: KeptNode(change.before, change.beforeSkeleton),
-            after: KeptNode(change.after, change.afterSkeleton), parameters: parameters)
-        addInside(place, pattern.segments.dropFirst(change.path.depth))
+        let pair = NodePair(
+            path: change.path, before: RecordedNode(change.before, change.beforeSkeleton),
+            after: RecordedNode(change.after, change.afterSkeleton), parameters: parameters)
+        addInside(pair, pattern.segments.dropFirst(change.path.depth))
     }
 
-    private mutating func addInside(_ place: Place, _ rest: ArraySlice<FeedPattern.Segment>) {
-        if areTooMany || place.before.isEmpty && place.after.isEmpty { return }
+    private mutating func addInside(_ pair: NodePair, _ rest: ArraySlice<FeedPattern.Segment>) {
+        if areTooMany || pair.before.isEmpty && pair.after.isEmpty { return }
         guard let segment = rest.first else {
-            guard !place.before.isSurelySame(as: place.after) else { return }
-            let (before, after) = (place.before.whole, place.after.whole)
+            guard !pair.before.isSurelySame(as: pair.after) else { return }
+            let (before, after) = (pair.before.whole, pair.after.whole)
             return append(
                 Match(
-                    path: place.path, parameters: place.parameters, before: before, after: after,
+                    path: pair.path, parameters: pair.parameters, before: before, after: after,
                     type: .of(before, after)))
         }
-        guard let old = place.before.childKeys, let new = place.after.childKeys else {
-            unknownPath = Self.above(unknownPath, place.path)
+        guard let old = pair.before.childKeys, let new = pair.after.childKeys else {
+            unknownPath = Self.above(unknownPath, pair.path)
             return
         }
         switch segment {
-        case .key(let key): addInside(place.child(key, as: nil), rest.dropFirst())
+        case .key(let key): addInside(pair.child(key, as: nil), rest.dropFirst())
         case .any(let name):
             for key in Set(old).union(new).sorted() {
                 if areTooMany { return }
-                addInside(place.child(key, as: name), rest.dropFirst())
+                addInside(pair.child(key, as: name), rest.dropFirst())
             }
         }
     }
 }
 
 /// A node as a change keeps it.
-private enum KeptNode {
+private enum RecordedNode {
     case whole(TreeNode)
     case skeleton(NodeSkeleton)
     /// Something was there; a record of the first format keeps no more of it.
@@ -217,7 +217,7 @@ private enum KeptNode {
     }
 
     /// Of a node whose `childKeys` are known.
-    func child(_ key: TreeKey) -> KeptNode {
+    func child(_ key: TreeKey) -> RecordedNode {
         switch self {
         case .whole(let node): .whole(node.child(key))
         case .skeleton(let skeleton): skeleton.child(key).map { .skeleton($0) } ?? .whole(.empty)
@@ -225,7 +225,7 @@ private enum KeptNode {
         }
     }
 
-    func isSurelySame(as other: KeptNode) -> Bool {
+    func isSurelySame(as other: RecordedNode) -> Bool {
         switch (self, other) {
         case (.whole(let node), .whole(let other)): node == other
         case (.skeleton(let skeleton), .skeleton(let other)): skeleton.isSurelySame(as: other)

@@ -38,7 +38,7 @@ final class Follower {
     var subscription: String { opening.subscription }
     var database: Database { opening.database }
 
-    /// A follower that nothing matches is told how far it is after so many versions, and every minute, so that the
+    /// A follower without matches gets an empty change after so many versions, and every minute, so that the
     /// position it keeps does not grow old.
     static let silentVersionsMax: UInt64 = 1_000
 
@@ -58,8 +58,8 @@ final class Follower {
         guard note.database == database else { return nil }
         let entries = matcher.entries(of: note)
         guard !entries.isEmpty else { return nil }
-        let told = note.disablesTriggers ? nil : entries
-        return members(version: note.version, epoch, time: note.time, told).shared(from: matcher.sharedBytesMin)
+        let visible = note.disablesTriggers ? nil : entries
+        return members(version: note.version, epoch, time: note.time, visible).shared(from: matcher.sharedBytesMin)
     }
 
     /// - Parameter entries: nil for a commit with `disableTriggers`.

@@ -12,7 +12,7 @@ struct SharedChanges {
 
     private let notes: [CommitNote]
     private let epoch: StoreEpoch
-    private var told: [Feed: [FeedPage.Item]] = [:]
+    private var itemsByFeed: [Feed: [FeedPage.Item]] = [:]
 
     init(_ notes: [CommitNote], _ epoch: StoreEpoch) {
         self.notes = notes
@@ -24,19 +24,19 @@ struct SharedChanges {
     }
 
     /// Different questions that were answered.
-    var feedCount: Int { told.count }
+    var feedCount: Int { itemsByFeed.count }
 
     /// What matches, in the order of commits.
     mutating func items(_ matcher: FeedMatcher, of database: DatabaseID) -> [FeedPage.Item] {
         if notes.isEmpty { return [] }
         let feed = Feed(database: database, matcher: matcher)
-        if let items = told[feed] { return items }
+        if let items = itemsByFeed[feed] { return items }
         let items = notes.compactMap { note in
             Follower.members(of: note, matcher, database, epoch).map {
                 FeedPage.Item(version: note.version, members: $0)
             }
         }
-        told[feed] = items
+        itemsByFeed[feed] = items
         return items
     }
 }

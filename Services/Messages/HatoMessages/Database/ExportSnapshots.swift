@@ -10,7 +10,7 @@ import Synchronization
 /// snapshot has nothing of: a page of that would look like the last one.
 final class ExportSnapshots: Sendable {
     /// What is exported.
-    struct Place: Sendable, Hashable {
+    struct Source: Sendable, Hashable {
         var name: DatabaseName
         var database: DatabaseID
         var path: TreePath
@@ -18,7 +18,7 @@ final class ExportSnapshots: Sendable {
 
     private struct Entry {
         var snapshot: any StoreSnapshot
-        var place: Place
+        var source: Source
         var usedAt: Int64
     }
 
@@ -40,14 +40,14 @@ final class ExportSnapshots: Sendable {
     var count: Int { state.withLock { $0.entries.count } }
 
     /// A handle for `snapshot`, which nobody can guess.
-    func open(_ snapshot: any StoreSnapshot, of place: Place, now: Int64) throws(MessagesError) -> String {
+    func open(_ snapshot: any StoreSnapshot, of source: Source, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in
             expire(&state, now)
             if state.entries.count >= countMax { makeRoom(&state, now) }
             guard state.entries.count < countMax else { return nil }
             state.last += 1
             let handle = "\(state.last)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
-            state.entries[handle] = Entry(snapshot: snapshot, place: place, usedAt: now)
+            state.entries[handle] = Entry(snapshot: snapshot, source: source, usedAt: now)
             return handle
         }
         guard let handle else { throw .tooManyExports(max: countMax) }
@@ -61,17 +61,17 @@ final class ExportSnapshots: Sendable {
     }
 
     /// For the next page of the same place.
-    func snapshot(of handle: String, _ place: Place, now: Int64) throws(MessagesError) -> any StoreSnapshot {
+    func snapshot(of handle: String, _ source: Source, now: Int64) throws(MessagesError) -> any StoreSnapshot {
         let entry = state.withLock { state in
             expire(&state, now)
             state.entries[handle]?.usedAt = now
             return state.entries[handle]
         }
         guard let entry else { throw .exportNotFound(handle) }
-        guard entry.place.name == place.name, entry.place.path == place.path else {
-            throw .otherExport(database: entry.place.name, entry.place.path)
+        guard entry.source.name == source.name, entry.source.path == source.path else {
+            throw .otherExport(database: entry.source.name, entry.source.path)
         }
-        guard entry.place.database == place.database else {
+        guard entry.source.database == source.database else {
             close(handle)
             throw .exportNotFound(handle)
         }

@@ -41,11 +41,11 @@ struct NodeReading {
         writer.member("value")
         let format: NodeReader.Format = request.export == true ? .export : .plain
         if let query = request.query, try !query.isDefault || nodes.leaf(at: request.path) == nil {
-            let places = try runner.places(
-                query, at: request.path, by: plan(query, request.path), placeBytesMax: bytesMax)
-            try runner.write(places, at: request.path, format, to: &writer)
+            let sortKeys = try runner.sortKeys(
+                query, at: request.path, by: plan(query, request.path), sortKeyBytesMax: bytesMax)
+            try runner.write(sortKeys, at: request.path, format, to: &writer)
             writer.member("keys")
-            QueryRunner.writeKeys(places, to: &writer)
+            QueryRunner.writeKeys(sortKeys, to: &writer)
         } else if request.shallow == true {
             try nodes.writeShallow(request.path, to: &writer, bytesMax: bytesMax)
         } else {

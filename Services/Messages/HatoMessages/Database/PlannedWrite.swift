@@ -14,7 +14,7 @@ final class PlannedWrite: Sendable {
     /// Why the rules refuse it, if they do.
     private let refusal: MessagesError?
     /// Nil when it is refused.
-    private let ahead: AheadPlan?
+    private let ahead: OptimisticPlan?
     /// The changes as the record keeps them, and how many bytes they were before.
     let cutChanges: CutChanges
     /// Instead of the rows of the plan.
@@ -105,7 +105,7 @@ final class PlannedWrite: Sendable {
     /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply.
     func check(
         in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ turn: Turn
-    ) throws -> AheadPlan {
+    ) throws -> OptimisticPlan {
         guard database.id == self.database, database.record.rules.hasSameBytes(as: rules),
             database.indexes.definitions == indexes,
             try !history.touched(

@@ -43,7 +43,7 @@ struct StoredDisconnects {
                     return DisconnectEntry(write: row.write, owner: owner)
                 }
                 let places = Set(rows.map(\.write.path))
-                guard amendments.allSatisfy({ places.contains($0.place) }) else {
+                guard amendments.allSatisfy({ places.contains($0.entryPath) }) else {
                     throw RecordError(record: "on disconnect")
                 }
                 count += entries.count

@@ -36,13 +36,13 @@ enum EventMembers {
             writer.member("data")
             if let query = key.query {
                 let plan = QueryPlan(query, at: key.path, in: reading.database.indexes)
-                let places =
-                    try window?.places(reading: reading.runner)
-                    ?? reading.runner.places(query, at: key.path, by: plan, placeBytesMax: reading.bytesMax)
-                if places.isEmpty {
+                let sortKeys =
+                    try window?.sortKeys(reading: reading.runner)
+                    ?? reading.runner.sortKeys(query, at: key.path, by: plan, sortKeyBytesMax: reading.bytesMax)
+                if sortKeys.isEmpty {
                     writer.writeNull()
                 } else {
-                    try reading.runner.write(places, at: key.path, .export, to: &writer)
+                    try reading.runner.write(sortKeys, at: key.path, .export, to: &writer)
                 }
             } else {
                 try reading.nodes.write(key.path, .export, to: &writer, bytesMax: reading.bytesMax)

@@ -69,10 +69,10 @@ struct MovingMethods: Sendable {
             let database = try view.database(request.database)
             try IssuedTexts.checkSnapshot(request.snapshot)
             let now = parts.now()
-            let place = ExportSnapshots.Place(
+            let source = ExportSnapshots.Source(
                 name: request.database ?? .default, database: database.id, path: request.path)
             let snapshot: any StoreSnapshot =
-                if let handle = request.snapshot { try exports.snapshot(of: handle, place, now: now) } else {
+                if let handle = request.snapshot { try exports.snapshot(of: handle, source, now: now) } else {
                     (view.lasting ?? view.snapshot).uncached
                 }
             let limit = request.limit ?? Self.exportRowsDefault
@@ -85,7 +85,7 @@ struct MovingMethods: Sendable {
                 bytesMax: parts.limits.responseBytesMax / 4,
                 unreservedBytesMax: view.bytesMax < parts.limits.responseBytesMax ? view.bytesMax : nil
             ).read(snapshot)
-            let handle = try request.snapshot ?? exports.open(snapshot, of: place, now: now)
+            let handle = try request.snapshot ?? exports.open(snapshot, of: source, now: now)
             if page.after == nil { exports.close(handle) }
             // Written as it is read: most of an export's time would go into making values only to write them.
             var writer = JSONWriter(capacity: page.rows.count + 256)

@@ -110,7 +110,7 @@ enum DisconnectRecord {
     static func amendment(_ amendment: DisconnectAmendment) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(format)
-        encoder.append(counted: amendment.place.text.utf8)
+        encoder.append(counted: amendment.entryPath.text.utf8)
         encoder.append(counted: amendment.write.path.text.utf8)
         var writer = JSONWriter()
         writer.write(amendment.write.node.json)
@@ -126,7 +126,7 @@ enum DisconnectRecord {
         let json = try JSONParser.parse(Array(decoder.rest()))
         let write = DeferredWrite(path: try TreePath(String(decoding: path, as: UTF8.self)), kept: json)
         return DisconnectAmendment(
-            number: number, place: try TreePath(String(decoding: place, as: UTF8.self)), write: write)
+            number: number, entryPath: try TreePath(String(decoding: place, as: UTF8.self)), write: write)
     }
 
     /// The end of a token is not kept: whose token ended while the service lived is stored as nobody.

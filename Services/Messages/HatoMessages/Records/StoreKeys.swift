@@ -54,7 +54,7 @@ enum StoreKeys {
     }
 
     /// Nil for a key that nothing here writes.
-    static func place(of key: Span<UInt8>) -> RowOwner? {
+    static func owner(of key: Span<UInt8>) -> RowOwner? {
         guard key.count > 0, let room = KeySpace(rawValue: key[0]) else { return nil }
         switch room {
         case .databases: return key.count > 1 ? .single : nil

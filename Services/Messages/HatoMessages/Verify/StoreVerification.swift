@@ -87,9 +87,9 @@ public final class StoreVerification {
     }
 
     private func advance(by more: Int = 1) {
-        let told = rows / 4_096
+        let reported = rows / 4_096
         rows += more
-        if rows / 4_096 > told { progress(rows) }
+        if rows / 4_096 > reported { progress(rows) }
     }
 
     // MARK: Databases
@@ -156,8 +156,8 @@ public final class StoreVerification {
     /// Rows of databases that are not there, and rows of nothing this service knows.
     private func findStrangers(_ databases: Set<DatabaseID>) throws {
         try store.scan(.all, reverse: false) { key, value in
-            let place = StoreKeys.place(of: key)
-            switch place {
+            let owner = StoreKeys.owner(of: key)
+            switch owner {
             case .single: return .next
             case .disconnect:
                 if !DisconnectRecord.canBeRead(key, value) {

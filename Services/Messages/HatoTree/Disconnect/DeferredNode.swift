@@ -168,7 +168,7 @@ public struct DeferredWrite: Sendable, Hashable {
     public static func all(of mutation: Mutation) throws -> [DeferredWrite] {
         // No row is read or written, so any prefix is right.
         let codec = TreeKeyCodec(prefix: [0])
-        let source = StoredNumberSource(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
+        let source = StoredNumberSource(reader: EmptyTreeReader(), codec: codec, base: mutation.path, now: 0)
         let targets = try WritePlanner.targets(of: mutation, source)
         let values: [JSONValue] =
             switch mutation.operation {
@@ -220,7 +220,7 @@ extension DeferredNode {
 }
 
 /// The base of increments while a value is only validated.
-private struct NothingStored: TreeReader {
+private struct EmptyTreeReader: TreeReader {
     func get(_: Span<UInt8>) throws -> [UInt8]? { nil }
 
     func scan(

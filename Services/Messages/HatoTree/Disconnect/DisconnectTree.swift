@@ -13,7 +13,7 @@ public import HatoModel
 /// the whole entry again only when its amendments have become large. A call into an entry takes time by the depth of
 /// its path, not by the size of the entry.
 public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
-    private var root = Place()
+    private var root = SparseNode()
     private var lastAmendment: UInt64 = 0
 
     /// The amendments of an entry have at most this fraction of its bytes, so that they take little space besides it
@@ -36,21 +36,21 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     public mutating func set(_ write: DeferredWrite, by owner: Owner) -> [DisconnectStep<Owner>] {
         let path = write.path
         var steps: [DisconnectStep<Owner>] = []
-        root.change(at: path.keys[...]) { place in
-            steps = place.entries(at: path).map(\.removal)
-            if path.isPriority { place.priority = nil } else { place = Place() }
+        root.change(at: path.keys[...]) { node in
+            steps = node.entries(at: path).map(\.removal)
+            if path.isPriority { node.priority = nil } else { node = SparseNode() }
         }
         guard let cover = root.cover(of: path), cover.owner == owner else {
             let entry = DisconnectEntry(write: write, owner: owner)
             insert(entry)
             return steps + [.added(entry)]
         }
-        let place = path.prefix(cover.depth)
-        let amendment = DisconnectAmendment(number: lastAmendment + 1, place: place, write: write)
-        root.change(at: place.keys[...]) { place in
-            place.entry?.amend(amendment)
+        let entryPath = path.prefix(cover.depth)
+        let amendment = DisconnectAmendment(number: lastAmendment + 1, entryPath: entryPath, write: write)
+        root.change(at: entryPath.keys[...]) { node in
+            node.entry?.amend(amendment)
         }
-        if let kept = keepAmended(at: place) {
+        if let kept = keepAmended(at: entryPath) {
             steps += kept
         } else {
             lastAmendment = amendment.number
@@ -62,13 +62,13 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// Keeps an entry as a whole whose last amendment was one too many. Returns nil while its amendments are few.
     private mutating func keepAmended(at path: TreePath) -> [DisconnectStep<Owner>]? {
         var steps: [DisconnectStep<Owner>]?
-        root.change(at: path.keys[...]) { place in
-            guard let entry = place.entry, entry.amendedBytes > entry.node.byteCount / Self.amendedShare else { return }
+        root.change(at: path.keys[...]) { node in
+            guard let entry = node.entry, entry.amendedBytes > entry.node.byteCount / Self.amendedShare else { return }
             let removal = DisconnectStep<Owner>.removed(
                 path, entry.owner, amendments: Array(entry.amendments.dropLast()))
-            place.entry?.amendments = []
-            place.entry?.amendedBytes = 0
-            steps = [removal] + (place.entry.map { [.added($0.kept(at: path))] } ?? [])
+            node.entry?.amendments = []
+            node.entry?.amendedBytes = 0
+            steps = [removal] + (node.entry.map { [.added($0.kept(at: path))] } ?? [])
         }
         return steps
     }
@@ -89,15 +89,15 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// At least how many entries there would be after `cancel(at:)`: an entry above the path becomes one for each of
     /// its children. Takes time by the depth of the path, where the split itself takes time by the number of children.
     public func entriesMin(afterCancelAt path: TreePath) -> Int {
-        var place: Place? = root
-        var node: DeferredNode?
+        var node: SparseNode? = root
+        var written: DeferredNode?
         var count = 0
         for key in path.keys {
             // What is below an entry is of other owners: those entries stay.
-            node = place?.entry?.node ?? node
-            count += max(0, (node?.children.count ?? 0) - 1 - (place?.childCount ?? 0))
-            node = node?.children[key]
-            place = place?.child(key)
+            written = node?.entry?.node ?? written
+            count += max(0, (written?.children.count ?? 0) - 1 - (node?.childCount ?? 0))
+            written = written?.children[key]
+            node = node?.child(key)
         }
         return count
     }
@@ -109,21 +109,21 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     public init(entries: [DisconnectEntry<Owner>], amendments: [DisconnectAmendment] = []) {
         for entry in entries { insert(entry) }
         for amendment in amendments.sorted(by: { $0.number < $1.number }) {
-            root.change(at: amendment.place.keys[...]) { place in place.entry?.amend(amendment) }
+            root.change(at: amendment.entryPath.keys[...]) { node in node.entry?.amend(amendment) }
             lastAmendment = amendment.number
         }
     }
 
     private func entries(atOrBelow path: TreePath) -> [DisconnectEntry<Owner>] {
-        root.place(at: path.keys[...])?.entries(at: path) ?? []
+        root.node(at: path.keys[...])?.entries(at: path) ?? []
     }
 
     private mutating func insert(_ new: DisconnectEntry<Owner>) {
         let path = new.write.path
         let pathBytes = path.keys.reduce(0) { $0 + $1.text.utf8.count }
         let entry = Entry(node: new.write.node, owner: new.owner, pathBytes: pathBytes)
-        root.change(at: path.keys[...]) { place in
-            if path.isPriority { place.priority = entry } else { place.entry = entry }
+        root.change(at: path.keys[...]) { node in
+            if path.isPriority { node.priority = entry } else { node.entry = entry }
         }
     }
 
@@ -158,13 +158,13 @@ public struct DisconnectAmendment: Sendable, Hashable {
     /// Rises from call to call.
     public var number: UInt64
     /// The path of the entry.
-    public var place: TreePath
+    public var entryPath: TreePath
     /// A write below the entry, or of its priority.
     public var write: DeferredWrite
 
-    public init(number: UInt64, place: TreePath, write: DeferredWrite) {
+    public init(number: UInt64, entryPath: TreePath, write: DeferredWrite) {
         self.number = number
-        self.place = place
+        self.entryPath = entryPath
         self.write = write
     }
 
@@ -242,7 +242,7 @@ extension DisconnectTree {
         var amendedBytes = 0
 
         mutating func amend(_ amendment: DisconnectAmendment) {
-            guard let inner = amendment.write.path.relative(to: amendment.place) else { return }
+            guard let inner = amendment.write.path.relative(to: amendment.entryPath) else { return }
             node.set(amendment.write.node, at: inner)
             amendments.append(amendment.number)
             amendedBytes += amendment.byteCount
@@ -264,16 +264,16 @@ extension DisconnectTree {
 
     private struct BatchBuilder {
         var batches: [(layer: Int, batch: DisconnectBatch<Owner>)] = []
-        private var places: [Int: [Owner: Int]] = [:]
+        private var indexes: [Int: [Owner: Int]] = [:]
 
         mutating func append(_ entry: DisconnectEntry<Owner>, layer: Int) {
             let (write, owner) = (entry.write, entry.owner)
             let index: Int
-            if let known = places[layer]?[owner] {
+            if let known = indexes[layer]?[owner] {
                 index = known
             } else {
                 index = batches.count
-                places[layer, default: [:]][owner] = index
+                indexes[layer, default: [:]][owner] = index
                 batches.append((layer, DisconnectBatch(owner, [], [:])))
             }
             batches[index].batch.writes.append(write)
@@ -282,20 +282,20 @@ extension DisconnectTree {
     }
 
     /// A node of the sparse tree. Below an entry, and beside it as its priority, are only entries of other owners.
-    private struct Place: Sendable {
+    private struct SparseNode: Sendable {
         var entry: Entry?
         var priority: Entry?
-        private var children: [TreeKey: Place] = [:]
+        private var children: [TreeKey: SparseNode] = [:]
         private var below = Total()
 
         var childCount: Int { children.count }
 
-        func child(_ key: TreeKey) -> Place? { children[key] }
+        func child(_ key: TreeKey) -> SparseNode? { children[key] }
 
         var isEmpty: Bool { entry == nil && priority == nil && children.isEmpty }
 
         /// What one takes in memory beside its entries and its key: a deep path of short keys is mostly that.
-        private static var bytes: Int { 2 * MemoryLayout<Place>.stride }
+        private static var bytes: Int { 2 * MemoryLayout<SparseNode>.stride }
 
         var total: Total {
             var total = below
@@ -307,30 +307,30 @@ extension DisconnectTree {
 
         /// The nearest entry at or above a path.
         func cover(of path: TreePath) -> CoveringEntry? {
-            var place = self
+            var node = self
             var cover: CoveringEntry?
             for depth in 0...path.depth {
-                if let entry = place.entry { cover = CoveringEntry(depth: depth, owner: entry.owner) }
-                guard depth < path.depth, let child = place.children[path.keys[depth]] else { break }
-                place = child
+                if let entry = node.entry { cover = CoveringEntry(depth: depth, owner: entry.owner) }
+                guard depth < path.depth, let child = node.children[path.keys[depth]] else { break }
+                node = child
             }
             return cover
         }
 
         /// The depth of the first node on `path` with an entry.
         func depthOfFirstEntry(on path: TreePath) -> Int? {
-            var place = self
+            var node = self
             for depth in 0...path.depth {
-                if place.entry != nil { return depth }
-                guard depth < path.depth, let child = place.children[path.keys[depth]] else { return nil }
-                place = child
+                if node.entry != nil { return depth }
+                guard depth < path.depth, let child = node.children[path.keys[depth]] else { return nil }
+                node = child
             }
             return nil
         }
 
-        func place(at keys: ArraySlice<TreeKey>) -> Place? {
+        func node(at keys: ArraySlice<TreeKey>) -> SparseNode? {
             guard let key = keys.first else { return self }
-            return children[key]?.place(at: keys.dropFirst())
+            return children[key]?.node(at: keys.dropFirst())
         }
 
         /// The entries here and below; at a priority path, only that of the priority.
@@ -347,10 +347,10 @@ extension DisconnectTree {
             return entries
         }
 
-        mutating func change(at keys: ArraySlice<TreeKey>, _ body: (inout Place) -> Void) {
+        mutating func change(at keys: ArraySlice<TreeKey>, _ body: (inout SparseNode) -> Void) {
             guard let key = keys.first else { return body(&self) }
             // Removed while it changes, so that it is not copied.
-            var child = children.removeValue(forKey: key) ?? Place()
+            var child = children.removeValue(forKey: key) ?? SparseNode()
             below -= child.total
             child.change(at: keys.dropFirst(), body)
             below += child.total
@@ -359,7 +359,7 @@ extension DisconnectTree {
 
         mutating func cancel(at keys: ArraySlice<TreeKey>) {
             guard let key = keys.first else {
-                self = Place()
+                self = SparseNode()
                 return
             }
             takeApart()

@@ -23,19 +23,19 @@ public struct IndexBuilder {
 
     /// The rows of the next `childrenMax` children, and the cursor after them.
     ///
-    /// - Parameter placesMax: the maximum number of nodes to read, so that a page is short also where there is little
+    /// - Parameter nodesMax: the maximum number of nodes to read, so that a page is short also where there is little
     ///   to index.
-    public func page(after cursor: IndexCursor?, childrenMax: Int, placesMax: Int = 10_000) throws -> IndexPage {
+    public func page(after cursor: IndexCursor?, childrenMax: Int, nodesMax: Int = 10_000) throws -> IndexPage {
         var page = IndexPage(index: definition.id)
         let base = codec.key(of: fixedPrefix)
         guard let upper = TreeKeyCodec.upperBound(of: base) else { return page }
-        var places = 0
+        var nodes = 0
         try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, value in
-            guard page.children < childrenMax, places < placesMax else {
+            guard page.children < childrenMax, nodes < nodesMax else {
                 page.cursor = IndexCursor(row: try start(of: row), children: (cursor?.children ?? 0) + page.children)
                 return .stop
             }
-            places += 1
+            nodes += 1
             return try visit(row, value, &page)
         }
         return page
@@ -91,9 +91,9 @@ public struct IndexBuilder {
     }
 
     /// Often the first row of a child, already read to find the child, has the value.
-    private func sortValue(at place: TreePath, _ row: Span<UInt8>, _ value: Span<UInt8>) throws -> SortValue {
-        if codec.key(of: place).span.isEqual(to: row) { return .leaf(try TreeLeafCodec.decode(value)) }
-        return try NodeReader(reader, codec: codec).sortValue(at: place)
+    private func sortValue(at path: TreePath, _ row: Span<UInt8>, _ value: Span<UInt8>) throws -> SortValue {
+        if codec.key(of: path).span.isEqual(to: row) { return .leaf(try TreeLeafCodec.decode(value)) }
+        return try NodeReader(reader, codec: codec).sortValue(at: path)
     }
 
     /// Leaves a branch without collections: seeks the key that the pattern names, when that is ahead.

@@ -36,8 +36,8 @@ public struct IndexCatalog: Sendable, Hashable {
         var kept: [Index] = []
         var rest = indexes
         for rule in rules {
-            if let place = rest.firstIndex(where: { $0.definition.isDeclared(by: rule) }) {
-                var index = rest.remove(at: place)
+            if let position = rest.firstIndex(where: { $0.definition.isDeclared(by: rule) }) {
+                var index = rest.remove(at: position)
                 index.definition.segments = rule.segments
                 kept.append(index)
             } else if !kept.contains(where: { $0.definition.isDeclared(by: rule) }) {
@@ -52,8 +52,8 @@ public struct IndexCatalog: Sendable, Hashable {
 
     /// Notes that a page of `IndexBuilder` was applied. Does nothing when the index was dropped meanwhile.
     public mutating func pageApplied(_ page: IndexPage) {
-        guard let place = indexes.firstIndex(where: { $0.definition.id == page.index }) else { return }
-        indexes[place].state = page.cursor.map { .building(after: $0) } ?? .ready
+        guard let position = indexes.firstIndex(where: { $0.definition.id == page.index }) else { return }
+        indexes[position].state = page.cursor.map { .building(after: $0) } ?? .ready
     }
 
     /// The first index that is still building.

@@ -111,7 +111,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
     /// The part of a row after the prefix of its collection.
     struct Row {
         /// The sort value; of a truncated text only its beginning.
-        var place: SortKey
+        var sortKey: SortKey
         var isTruncated: Bool
         /// The end of the sort value in the row.
         var valueEnd: Int
@@ -143,7 +143,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
         default: return nil
         }
         guard end < row.count, let key = TreeKeyCodec.decode(row.extracting(end..<row.count)) else { return nil }
-        return Row(place: SortKey(value, key), isTruncated: isTruncated, valueEnd: end)
+        return Row(sortKey: SortKey(value, key), isTruncated: isTruncated, valueEnd: end)
     }
 
     private static func text(_ bytes: Span<UInt8>) -> String {
@@ -174,10 +174,10 @@ public struct IndexKeyCodec: Sendable, Hashable {
 
 extension IndexKeyCodec {
     /// The row of one child, encoded after the prefix of its collection.
-    static func row(_ collection: [UInt8], _ place: SortKey) -> [UInt8] {
+    static func row(_ collection: [UInt8], _ sortKey: SortKey) -> [UInt8] {
         var bytes = collection
-        append(place.value, to: &bytes)
-        TreeKeyCodec.append(place.key, to: &bytes)
+        append(sortKey.value, to: &bytes)
+        TreeKeyCodec.append(sortKey.key, to: &bytes)
         return bytes
     }
 

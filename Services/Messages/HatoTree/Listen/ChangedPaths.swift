@@ -82,15 +82,15 @@ public struct ChangedPaths: Sendable, Hashable {
         shorten()
     }
 
-    private mutating func add(_ place: TreePath, at version: UInt64) {
-        if let index = indexes[place] {
+    private mutating func add(_ path: TreePath, at version: UInt64) {
+        if let index = indexes[path] {
             guard entries[index].version < version else { return }
             entries[index].path = nil
         } else {
-            byteCount += Self.byteCount(of: place)
+            byteCount += Self.byteCount(of: path)
         }
-        indexes[place] = entries.count
-        entries.append(Entry(version: version, path: place))
+        indexes[path] = entries.count
+        entries.append(Entry(version: version, path: path))
         if entries.count > 2 * Self.pathsMax || byteCount > Self.bytesMax { shorten() }
     }
 
@@ -116,19 +116,19 @@ public struct ChangedPaths: Sendable, Hashable {
         indexes = [:]
         byteCount = 0
         for entry in kept {
-            guard let place = entry.path else { continue }
-            if let index = indexes[place] {
+            guard let path = entry.path else { continue }
+            if let index = indexes[path] {
                 entries[index].path = nil
             } else {
-                byteCount += Self.byteCount(of: place)
+                byteCount += Self.byteCount(of: path)
             }
-            indexes[place] = entries.count
+            indexes[path] = entries.count
             entries.append(entry)
         }
     }
 
-    private static func byteCount(of place: TreePath) -> Int {
-        place.keys.reduce(128) { $0 + 32 + $1.text.utf8.count }
+    private static func byteCount(of path: TreePath) -> Int {
+        path.keys.reduce(128) { $0 + 32 + $1.text.utf8.count }
     }
 
     // MARK: Listeners

@@ -3,7 +3,7 @@ public import HatoModel
 /// Finds the listeners that a change affects: those at its path, above it and below it. The cost grows with the depth
 /// of the path and the number of matches, not with the number of listeners.
 public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
-    private var places = PathTrie<Set<ID>>()
+    private var trie = PathTrie<Set<ID>>()
     /// The number of identifiers.
     public private(set) var count = 0
 
@@ -12,7 +12,7 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
     /// Adds an identifier at a path.
     public mutating func insert(_ id: ID, at path: TreePath) {
         var isNew = false
-        places.change(at: path) { listeners in
+        trie.change(at: path) { listeners in
             var all = listeners.take() ?? []
             isNew = all.insert(id).inserted
             listeners = all
@@ -23,7 +23,7 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
     /// Removes an identifier from a path.
     public mutating func remove(_ id: ID, at path: TreePath) {
         var wasThere = false
-        places.change(at: path) { listeners in
+        trie.change(at: path) { listeners in
             guard var all = listeners.take() else { return }
             wasThere = all.remove(id) != nil
             listeners = all.isEmpty ? nil : all
@@ -33,7 +33,7 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
 
     /// Visits every listener at, above or below `path`; a priority belongs to its node.
     public func forEachMatch(of path: TreePath, _ visit: (ID) -> Void) {
-        places.visit(path) { _, listeners in
+        trie.visit(path) { _, listeners in
             for id in listeners { visit(id) }
         } atOrBelow: { _, listeners in
             for id in listeners { visit(id) }

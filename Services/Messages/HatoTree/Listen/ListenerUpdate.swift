@@ -19,18 +19,18 @@ public enum ListenerEvent: Sendable, Hashable {
 
     /// The shortest event for some changed paths. Priorities come last: only an existing node can have one.
     init?(_ unordered: [(path: TreePath, node: TreeNode)]) {
-        let places = unordered.filter { !$0.path.isPriority } + unordered.filter(\.path.isPriority)
-        switch places.count {
+        let entries = unordered.filter { !$0.path.isPriority } + unordered.filter(\.path.isPriority)
+        switch entries.count {
         case 0: return nil
-        case 1: self = .put(places[0].path, places[0].node)
+        case 1: self = .put(entries[0].path, entries[0].node)
         default:
             // A change of the listener's own node and of its priority is one put.
-            if let root = places.firstIndex(where: { $0.path.isRoot }) {
-                var node = places[root].node
-                for place in places where !place.path.isRoot { node = node.setting(place.node, at: place.path) }
+            if let root = entries.firstIndex(where: { $0.path.isRoot }) {
+                var node = entries[root].node
+                for entry in entries where !entry.path.isRoot { node = node.setting(entry.node, at: entry.path) }
                 self = .put(.root, node)
             } else {
-                self = .patch(places)
+                self = .patch(entries)
             }
         }
     }
@@ -38,8 +38,8 @@ public enum ListenerEvent: Sendable, Hashable {
     public static func == (left: ListenerEvent, right: ListenerEvent) -> Bool {
         switch (left, right) {
         case (.put(let path, let node), .put(let otherPath, let otherNode)): path == otherPath && node == otherNode
-        case (.patch(let places), .patch(let others)):
-            places.elementsEqual(others) { $0.path == $1.path && $0.node == $1.node }
+        case (.patch(let entries), .patch(let others)):
+            entries.elementsEqual(others) { $0.path == $1.path && $0.node == $1.node }
         default: false
         }
     }
@@ -47,7 +47,7 @@ public enum ListenerEvent: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .put(let path, _): hasher.combine(path)
-        case .patch(let places): hasher.combine(places.count)
+        case .patch(let entries): hasher.combine(entries.count)
         }
     }
 
@@ -62,15 +62,15 @@ public enum ListenerEvent: Sendable, Hashable {
             writer.write(path.text)
             writer.member("data")
             writer.write(node.export)
-        case .patch(let places):
+        case .patch(let entries):
             writer.write("patch")
             writer.member("path")
             writer.write("/")
             writer.member("data")
             writer.beginObject()
-            for place in places {
-                writer.member(String(place.path.text.dropFirst()))
-                writer.write(place.node.export)
+            for entry in entries {
+                writer.member(String(entry.path.text.dropFirst()))
+                writer.write(entry.node.export)
             }
             writer.endObject()
         }
@@ -81,14 +81,14 @@ public enum ListenerEvent: Sendable, Hashable {
 extension ListenerUpdate {
     /// The update of one commit for a listener without a query at `path`.
     public init(of changes: [PathChange], at path: TreePath) {
-        var places: [(path: TreePath, node: TreeNode)] = []
+        var entries: [(path: TreePath, node: TreeNode)] = []
         for change in changes {
             if let relative = change.path.relative(to: path) {
                 guard let after = change.after else {
                     self = .fresh
                     return
                 }
-                places.append((relative, after))
+                entries.append((relative, after))
             } else if let rest = path.relative(to: change.path) {
                 guard let after = change.after else {
                     self = .fresh
@@ -96,9 +96,9 @@ extension ListenerUpdate {
                 }
                 let node = after.node(at: rest)
                 // If the node before was too large to keep, its part here may be equal: then it is sent again.
-                if node != change.before?.node(at: rest) { places.append((.root, node)) }
+                if node != change.before?.node(at: rest) { entries.append((.root, node)) }
             }
         }
-        self = ListenerEvent(places).map { .events([$0]) } ?? .nothing
+        self = ListenerEvent(entries).map { .events([$0]) } ?? .nothing
     }
 }

@@ -7,7 +7,7 @@ import HatoModel
 /// in between, and its priority with it; and a priority that is set before the first child has no node. So a node that
 /// has a priority, but no child that exists all the time, is sent whole.
 struct PatchBuilder {
-    typealias Place = (path: TreePath, node: TreeNode)
+    typealias Entry = (path: TreePath, node: TreeNode)
 
     /// The parts of one node to send.
     private struct Part {
@@ -18,13 +18,13 @@ struct PatchBuilder {
         /// Whether something is removed, here or below.
         var hasRemoval = false
 
-        mutating func insert(_ place: Place, at keys: ArraySlice<TreeKey>) {
-            if place.node.isEmpty, !place.path.isPriority { hasRemoval = true }
+        mutating func insert(_ entry: Entry, at keys: ArraySlice<TreeKey>) {
+            if entry.node.isEmpty, !entry.path.isPriority { hasRemoval = true }
             guard let key = keys.first else {
-                if place.path.isPriority { priority = place.node } else { node = place.node }
+                if entry.path.isPriority { priority = entry.node } else { node = entry.node }
                 return
             }
-            below[key, default: Part()].insert(place, at: keys.dropFirst())
+            below[key, default: Part()].insert(entry, at: keys.dropFirst())
         }
     }
 
@@ -43,9 +43,9 @@ struct PatchBuilder {
         self.bytesMax = bytesMax
     }
 
-    /// - Parameter place: relative to the listener, neither at another nor below it.
-    mutating func insert(_ place: Place) {
-        whole.insert(place, at: place.path.keys[...])
+    /// - Parameter entry: relative to the listener, neither at another nor below it.
+    mutating func insert(_ entry: Entry) {
+        whole.insert(entry, at: entry.path.keys[...])
         count += 1
     }
 
@@ -53,50 +53,50 @@ struct PatchBuilder {
     func update() throws -> ListenerUpdate {
         // A single path is set in one step.
         if count > 1, try couldLosePriority(whole, at: .root) { return .fresh }
-        let told = try places(in: whole, at: .root)
-        return ListenerEvent(told).map { .events([$0]) } ?? .nothing
+        let entries = try entries(in: whole, at: .root)
+        return ListenerEvent(entries).map { .events([$0]) } ?? .nothing
     }
 
-    private func places(in part: Part, at place: TreePath) throws -> [Place] {
-        if let node = part.node { return [(path: place, node: node)] }
-        var places: [Place] = []
+    private func entries(in part: Part, at relative: TreePath) throws -> [Entry] {
+        if let node = part.node { return [(path: relative, node: node)] }
+        var entries: [Entry] = []
         if let priority = part.priority {
-            places.append((path: TreePath(uncheckedKeys: place.keys, isPriority: true), node: priority))
+            entries.append((path: TreePath(uncheckedKeys: relative.keys, isPriority: true), node: priority))
         }
         for (key, child) in part.below.sorted(by: { $0.key < $1.key }) {
-            let childPlace = TreePath(uncheckedKeys: place.keys + [key])
-            if count > 1, try couldLosePriority(child, at: childPlace) {
-                places.append((path: childPlace, node: try nodes.node(at: absolute(childPlace), bytesMax: bytesMax)))
+            let childPath = TreePath(uncheckedKeys: relative.keys + [key])
+            if count > 1, try couldLosePriority(child, at: childPath) {
+                entries.append((path: childPath, node: try nodes.node(at: absolute(childPath), bytesMax: bytesMax)))
             } else {
-                places += try self.places(in: child, at: childPlace)
+                entries += try self.entries(in: child, at: childPath)
             }
         }
-        return places
+        return entries
     }
 
-    private func absolute(_ place: TreePath) -> TreePath { TreePath(uncheckedKeys: path.keys + place.keys) }
+    private func absolute(_ relative: TreePath) -> TreePath { TreePath(uncheckedKeys: path.keys + relative.keys) }
 
-    private func couldLosePriority(_ part: Part, at place: TreePath) throws -> Bool {
+    private func couldLosePriority(_ part: Part, at relative: TreePath) throws -> Bool {
         guard part.node == nil, !part.below.isEmpty, part.hasRemoval || part.priority != nil else { return false }
-        guard try nodes.priority(at: absolute(place)) != nil else { return false }
-        return try !keepsChild(part, at: place)
+        guard try nodes.priority(at: absolute(relative)) != nil else { return false }
+        return try !keepsChild(part, at: relative)
     }
 
     /// Whether a child of the node existed before and stays, in whatever order members are applied.
-    private func keepsChild(_ part: Part, at place: TreePath) throws -> Bool {
-        var told: [TreeKey] = []
+    private func keepsChild(_ part: Part, at relative: TreePath) throws -> Bool {
+        var entries: [TreeKey] = []
         var hasOther = false
-        try nodes.forEachChildKey(of: absolute(place)) { key in
-            if part.below[key] == nil { hasOther = true } else { told.append(key) }
+        try nodes.forEachChildKey(of: absolute(relative)) { key in
+            if part.below[key] == nil { hasOther = true } else { entries.append(key) }
             return !hasOther
         }
         if hasOther { return true }
-        for key in told {
+        for key in entries {
             // A child that is sent whole may be new.
             guard let child = part.below[key], child.node == nil else { continue }
             // Only its priority has changed.
             if child.below.isEmpty { return true }
-            if try keepsChild(child, at: TreePath(uncheckedKeys: place.keys + [key])) { return true }
+            if try keepsChild(child, at: TreePath(uncheckedKeys: relative.keys + [key])) { return true }
         }
         return false
     }

@@ -7,7 +7,7 @@ public import HatoRules
 /// path are checked once: a message in a chat does not affect verdicts that only read whether the chat exists.
 /// is there.
 public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
-    private var places = PathTrie<[RulesRead.Aspect: Set<ID>]>()
+    private var trie = PathTrie<[RulesRead.Aspect: Set<ID>]>()
     /// Identifiers with too many reads to list: every change may affect them.
     private var unnamed: Set<ID> = []
 
@@ -17,7 +17,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
     public mutating func insert(_ id: ID, _ reads: RulesReadSet) {
         if reads.isOverflowing { unnamed.insert(id) }
         for read in reads.reads {
-            places.change(at: read.path) { kept in
+            trie.change(at: read.path) { kept in
                 var all = kept.take() ?? [:]
                 all[read.aspect, default: []].insert(id)
                 kept = all
@@ -29,7 +29,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
     public mutating func remove(_ id: ID, _ reads: RulesReadSet) {
         unnamed.remove(id)
         for read in reads.reads {
-            places.change(at: read.path) { kept in
+            trie.change(at: read.path) { kept in
                 guard var all = kept.take() else { return }
                 all[read.aspect]?.remove(id)
                 if all[read.aspect]?.isEmpty == true { all[read.aspect] = nil }
@@ -49,7 +49,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
                 }
             }
             let depth = change.path.depth
-            places.visit(change.path) {
+            trie.visit(change.path) {
                 add($1, at: $0)
             } atOrBelow: { isBelow, kept in
                 add(kept, at: isBelow ? depth + 1 : depth)

@@ -5,7 +5,7 @@ struct LimitSelection {
     private let limit: TreeQuery.Limit?
     private let bytesMax: Int
     private let countMax: Int
-    private(set) var places: [SortKey] = []
+    private(set) var sortKeys: [SortKey] = []
     private var bytes = 0
     /// Beyond so many bytes, the children that are not wanted are dropped.
     private var bytesHeldMax: Int
@@ -24,30 +24,30 @@ struct LimitSelection {
         bytesHeldMax = min(bytesMax, Self.surplusBytes)
     }
 
-    var isEmpty: Bool { places.isEmpty }
+    var isEmpty: Bool { sortKeys.isEmpty }
 
     /// Throws `TreeError.tooBig` when those that are wanted exceed `bytesMax`.
-    mutating func add(_ place: SortKey) throws(TreeError) {
-        places.append(place)
-        bytes += place.textBytes
-        if places.count >= countMax || bytes > bytesHeldMax { try drop() }
+    mutating func add(_ sortKey: SortKey) throws(TreeError) {
+        sortKeys.append(sortKey)
+        bytes += sortKey.textBytes
+        if sortKeys.count >= countMax || bytes > bytesHeldMax { try drop() }
     }
 
     /// Those that are wanted, in ascending order. Throws `TreeError.tooBig` when they exceed `bytesMax`.
     mutating func inOrder() throws(TreeError) -> [SortKey] {
         try drop()
-        return places
+        return sortKeys
     }
 
     /// Drops those that are not wanted. Takes place each time as many came as stay, so it costs each child one sort.
     private mutating func drop() throws(TreeError) {
-        places.sort()
+        sortKeys.sort()
         switch limit {
         case nil: break
-        case .first(let count): places.removeLast(max(0, places.count - count))
-        case .last(let count): places.removeFirst(max(0, places.count - count))
+        case .first(let count): sortKeys.removeLast(max(0, sortKeys.count - count))
+        case .last(let count): sortKeys.removeFirst(max(0, sortKeys.count - count))
         }
-        bytes = places.reduce(0) { $0 + $1.textBytes }
+        bytes = sortKeys.reduce(0) { $0 + $1.textBytes }
         if bytes > bytesMax { throw .tooBig(bytesMax: bytesMax) }
         let (twice, isEndless) = bytes.multipliedReportingOverflow(by: 2)
         bytesHeldMax = min(bytesMax, max(Self.surplusBytes, isEndless ? .max : twice))

@@ -58,12 +58,12 @@ extension QueryRunner {
     /// Adds the last rows of an index, read from their cached start; returns false, without adding any, when that is
     /// not possible.
     func addNewest(of collection: [UInt8], upTo upper: [UInt8], to found: inout Found) throws -> Bool {
-        guard let newest, let limit = newest.limit(of: found.query), found.places.isEmpty,
+        guard let newest, let limit = newest.limit(of: found.query), found.sortKeys.isEmpty,
             let start = newest.start(of: collection, limit)
         else { return false }
         let tooMany = 4 * limit
-        var places: [SortKey] = []
-        places.reserveCapacity(2 * limit)
+        var sortKeys: [SortKey] = []
+        sortKeys.reserveCapacity(2 * limit)
         var rows: [UInt8] = []
         var ends = [0]
         var isPlain = true
@@ -72,22 +72,22 @@ extension QueryRunner {
                 throw TreeError.corrupted("an index row that cannot be read")
             }
             // The order of truncated texts may differ from the order of their rows.
-            if entry.isTruncated || places.count == tooMany {
+            if entry.isTruncated || sortKeys.count == tooMany {
                 isPlain = false
                 return .stop
             }
-            places.append(entry.place)
+            sortKeys.append(entry.sortKey)
             row.withUnsafeBufferPointer { rows.append(contentsOf: $0) }
             ends.append(rows.count)
             return .next
         }
-        guard isPlain, places.count >= limit else {
+        guard isPlain, sortKeys.count >= limit else {
             // The backward read that follows caches a new start, if it finds one. Otherwise each query would read from
             // here in vain.
             newest.forget(startOf: collection, limit)
             return false
         }
-        let first = places.count - limit
+        let first = sortKeys.count - limit
         // Not each time, since other queries run at the same time. But when the start row is gone, rows have moved to
         // the end, as in a list that is ordered by its last message: every query would step over their tombstones, more
         // each time.
@@ -96,7 +96,7 @@ extension QueryRunner {
             let next = first > limit / 2 ? first : 0
             newest.note(rows.span.extracting(ends[next]..<ends[next + 1]), startOf: collection, limit)
         }
-        for place in places[first...].reversed() { try found.add(place) }
+        for sortKey in sortKeys[first...].reversed() { try found.add(sortKey) }
         return true
     }
 }

@@ -33,9 +33,9 @@ extension QueryRunner {
             guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
                 let key = TreeKeyCodec.decode(row.extracting(base.count..<end))
             else { throw TreeError.corrupted("a row whose key cannot be read") }
-            let place = SortKey(.null, key)
-            if query.contains(place), try isWanted(key) {
-                try found.add(place)
+            let sortKey = SortKey(.null, key)
+            if query.contains(sortKey), try isWanted(key) {
+                try found.add(sortKey)
                 if found.isFull { return .stop }
             }
             let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
@@ -83,19 +83,19 @@ extension QueryRunner {
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
                 throw TreeError.corrupted("an index row that cannot be read")
             }
-            if !ties.isEmpty, !entry.isTruncated || ties.text != entry.place.value {
+            if !ties.isEmpty, !entry.isTruncated || ties.text != entry.sortKey.value {
                 try settle(&ties, into: &found)
                 if found.isFull { return .stop }
             }
             if entry.isTruncated {
                 isPlain = false
-                ties.text = entry.place.value
-                if let place = try place(of: entry.place.key, at: path, in: query), query.contains(place) {
-                    try ties.places.add(place)
+                ties.text = entry.sortKey.value
+                if let sortKey = try sortKey(of: entry.sortKey.key, at: path, in: query), query.contains(sortKey) {
+                    try ties.sortKeys.add(sortKey)
                 }
                 return .next
             }
-            if bounds.isExact || query.contains(entry.place) { try found.add(entry.place) }
+            if bounds.isExact || query.contains(entry.sortKey) { try found.add(entry.sortKey) }
             guard found.isFull else { return .next }
             if isPlain, let newest, let limit = newest.limit(of: query) {
                 newest.note(row, startOf: collection, limit)
@@ -108,16 +108,16 @@ extension QueryRunner {
     /// Rows whose texts have the same beginning: their order is that of the whole texts.
     private struct Ties {
         var text: SortValue?
-        var places: LimitSelection
+        var sortKeys: LimitSelection
 
-        init(_ places: LimitSelection) { self.places = places }
+        init(_ sortKeys: LimitSelection) { self.sortKeys = sortKeys }
 
-        var isEmpty: Bool { places.isEmpty }
+        var isEmpty: Bool { sortKeys.isEmpty }
     }
 
     private func settle(_ ties: inout Ties, into found: inout Found) throws(TreeError) {
-        let places = try ties.places.inOrder()
-        for place in found.isReverse ? places.reversed() : places where !found.isFull { try found.add(place) }
+        let sortKeys = try ties.sortKeys.inOrder()
+        for sortKey in found.isReverse ? sortKeys.reversed() : sortKeys where !found.isFull { try found.add(sortKey) }
         ties = Ties(found.rest)
     }
 

@@ -8,13 +8,13 @@ extension QueryRunner {
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(
-        _ places: [SortKey], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
+        _ sortKeys: [SortKey], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
     ) throws {
         let result = ChildrenWriter(
             nodes: nodes, base: nodes.codec.key(of: path), format: format,
             limit: JSONLimit(bytesMax: bytesMax, after: writer.count))
         writer.beginObject()
-        var rest = places[...]
+        var rest = sortKeys[...]
         while !rest.isEmpty {
             let run = Self.ascendingStart(of: rest)
             try write(run, result, to: &writer)
@@ -24,10 +24,10 @@ extension QueryRunner {
     }
 
     /// The longest ascending start of these children in key order.
-    private static func ascendingStart(of places: ArraySlice<SortKey>) -> ArraySlice<SortKey> {
-        var end = places.startIndex + 1
-        while end < places.endIndex, places[end - 1].key < places[end].key { end += 1 }
-        return places[..<end]
+    private static func ascendingStart(of sortKeys: ArraySlice<SortKey>) -> ArraySlice<SortKey> {
+        var end = sortKeys.startIndex + 1
+        while end < sortKeys.endIndex, sortKeys[end - 1].key < sortKeys[end].key { end += 1 }
+        return sortKeys[..<end]
     }
 
     private func write(_ run: ArraySlice<SortKey>, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {

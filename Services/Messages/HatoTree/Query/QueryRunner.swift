@@ -22,10 +22,10 @@ public struct QueryRunner {
     ///
     /// - Parameter placeBytesMax: the limit of the bytes of all their keys and sort values.
     /// - Throws: `TreeError.tooBig` as soon as they exceed it: a result with these children would be larger.
-    public func places(
-        _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, placeBytesMax: Int = .max
+    public func sortKeys(
+        _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, sortKeyBytesMax: Int = .max
     ) throws -> [SortKey] {
-        var found = Found(query, bytesMax: placeBytesMax)
+        var found = Found(query, bytesMax: sortKeyBytesMax)
         switch plan {
         case .keys:
             try addKeys(of: path, range: KeyRange(query), to: &found)
@@ -34,13 +34,13 @@ public struct QueryRunner {
         case .priorities:
             try addByPriority(at: path, to: &found)
         case .everyChild:
-            return try everyPlace(query, at: path, bytesMax: placeBytesMax)
+            return try everyPlace(query, at: path, bytesMax: sortKeyBytesMax)
         }
         return found.inOrder
     }
 
     /// The position of a child in the order of a query; nil when the child does not exist.
-    public func place(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortKey? {
+    public func sortKey(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortKey? {
         let child = TreePath(uncheckedKeys: path.keys + [key])
         switch query.order {
         case .value:
@@ -58,16 +58,16 @@ public struct QueryRunner {
     }
 
     /// Writes the `keys` of a result: the order, for JSON readers that do not keep it.
-    public static func writeKeys(_ places: [SortKey], to writer: inout JSONWriter) {
+    public static func writeKeys(_ sortKeys: [SortKey], to writer: inout JSONWriter) {
         writer.beginArray()
-        for place in places { writer.write(place.key.text) }
+        for sortKey in sortKeys { writer.write(sortKey.key.text) }
         writer.endArray()
     }
 
     /// The selected children as a node, for comparison and for rules.
-    public func node(_ places: [SortKey], at path: TreePath) throws -> TreeNode {
+    public func node(_ sortKeys: [SortKey], at path: TreePath) throws -> TreeNode {
         .object(
-            unsorted: try places.map {
+            unsorted: try sortKeys.map {
                 TreeChild(key: $0.key, node: try nodes.node(at: TreePath(uncheckedKeys: path.keys + [$0.key])))
             })
     }
@@ -75,12 +75,14 @@ public struct QueryRunner {
     // MARK: Without an index
 
     private func everyPlace(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortKey] {
-        var places = LimitSelection(query.limit, bytesMax: bytesMax)
+        var sortKeys = LimitSelection(query.limit, bytesMax: bytesMax)
         try nodes.forEachChildKey(of: path) { key in
-            if let place = try place(of: key, at: path, in: query), query.contains(place) { try places.add(place) }
+            if let sortKey = try sortKey(of: key, at: path, in: query), query.contains(sortKey) {
+                try sortKeys.add(sortKey)
+            }
             return true
         }
-        return try places.inOrder()
+        return try sortKeys.inOrder()
     }
 }
 
@@ -92,7 +94,7 @@ extension QueryRunner {
         private let countMax: Int
         private let bytesMax: Int
         private var bytes = 0
-        private(set) var places: [SortKey] = []
+        private(set) var sortKeys: [SortKey] = []
 
         init(_ query: TreeQuery, bytesMax: Int = .max) {
             self.query = query
@@ -101,20 +103,20 @@ extension QueryRunner {
             countMax = query.limit?.count ?? .max
         }
 
-        var isFull: Bool { places.count >= countMax }
+        var isFull: Bool { sortKeys.count >= countMax }
 
-        mutating func add(_ place: SortKey) throws(TreeError) {
-            bytes += place.textBytes
+        mutating func add(_ sortKey: SortKey) throws(TreeError) {
+            bytes += sortKey.textBytes
             if bytes > bytesMax { throw .tooBig(bytesMax: bytesMax) }
-            places.append(place)
+            sortKeys.append(sortKey)
         }
 
         /// For children whose order is known only when all of them are read: as many as are still wanted.
         var rest: LimitSelection {
-            let count = countMax - places.count
+            let count = countMax - sortKeys.count
             return LimitSelection(isReverse ? .last(count) : .first(count), bytesMax: bytesMax - bytes)
         }
 
-        var inOrder: [SortKey] { isReverse ? places.reversed() : places }
+        var inOrder: [SortKey] { isReverse ? sortKeys.reversed() : sortKeys }
     }
 }

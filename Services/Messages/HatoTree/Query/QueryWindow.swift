@@ -20,7 +20,7 @@ public struct QueryWindow: Sendable {
     private enum Content: Sendable {
         case everything
         case keys(Set<TreeKey>)
-        case places(WindowChildren)
+        case sortKeys(WindowChildren)
     }
 
     /// About what it takes in memory.
@@ -28,7 +28,7 @@ public struct QueryWindow: Sendable {
         switch content {
         case .everything: 0
         case .keys: keyBytes
-        case .places(let places): places.byteCount
+        case .sortKeys(let sortKeys): sortKeys.byteCount
         }
     }
 
@@ -49,15 +49,15 @@ public struct QueryWindow: Sendable {
         if query.selectsEverything { return .everything }
         guard let limit = query.limit else {
             let keys = Set(
-                try runner.places(query, at: path, by: plan, placeBytesMax: runner.bytesMax).map(\.key))
+                try runner.sortKeys(query, at: path, by: plan, sortKeyBytesMax: runner.bytesMax).map(\.key))
             keyBytes = Self.byteCount(of: keys)
             return .keys(keys)
         }
         var wider = query
         wider.limit = WindowChildren.room(for: limit)
-        return .places(
+        return .sortKeys(
             WindowChildren(
-                try runner.places(wider, at: path, by: plan, placeBytesMax: runner.bytesMax), limit: limit))
+                try runner.sortKeys(wider, at: path, by: plan, sortKeyBytesMax: runner.bytesMax), limit: limit))
     }
 
     /// The number of visible children, where the window keeps them.
@@ -65,16 +65,16 @@ public struct QueryWindow: Sendable {
         switch content {
         case .everything: 0
         case .keys(let keys): keys.count
-        case .places(let places): places.visible.count
+        case .sortKeys(let sortKeys): sortKeys.visible.count
         }
     }
 
     /// The visible children in query order, for a listener's first event.
     ///
     /// - Parameter runner: reads the state that was applied last.
-    public func places(reading runner: QueryRunner) throws -> [SortKey] {
-        if case .places(let places) = content { return Array(places.visible) }
-        return try runner.places(query, at: path, by: plan)
+    public func sortKeys(reading runner: QueryRunner) throws -> [SortKey] {
+        if case .sortKeys(let sortKeys) = content { return Array(sortKeys.visible) }
+        return try runner.sortKeys(query, at: path, by: plan)
     }
 
     /// Applies the changes of one or more commits, in order, and returns the update for listeners. When the reader
@@ -115,7 +115,7 @@ public struct QueryWindow: Sendable {
             keyBytes += Self.byteCount(of: moves.come) - Self.byteCount(of: moves.left)
             content = .keys(keys)
             return moves.changed
-        case .places(let places): return try move(places, touched, runner, &reading)
+        case .sortKeys(let sortKeys): return try move(sortKeys, touched, runner, &reading)
         }
     }
 
@@ -135,8 +135,8 @@ public struct QueryWindow: Sendable {
     ) throws -> (left: [TreeKey], come: [TreeKey], changed: [Change]) {
         var moves: (left: [TreeKey], come: [TreeKey], changed: [Change]) = ([], [], [])
         for key in touched.keys {
-            let place = try runner.place(of: key, at: path, in: query)
-            let isIn = place.map(query.contains) ?? false
+            let sortKey = try runner.sortKey(of: key, at: path, in: query)
+            let isIn = sortKey.map(query.contains) ?? false
             switch (keys.contains(key), isIn) {
             case (true, true):
                 moves.changed += try reading.changes(of: key, touched)
@@ -160,8 +160,8 @@ public struct QueryWindow: Sendable {
     ) throws -> [Change] {
         var moved: [TreeKey: SortKey?] = [:]
         for key in touched.keys {
-            let place = try runner.place(of: key, at: path, in: query)
-            moved.updateValue(place.flatMap { query.contains($0) ? $0 : nil }, forKey: key)
+            let sortKey = try runner.sortKey(of: key, at: path, in: query)
+            moved.updateValue(sortKey.flatMap { query.contains($0) ? $0 : nil }, forKey: key)
         }
         var new = old
         let changed: [Change]
@@ -169,14 +169,14 @@ public struct QueryWindow: Sendable {
             changed = try reading.changes(shift, touched)
         } else {
             if let missing = new.missing(in: query, after: old) {
-                new = new.with(try runner.places(missing, at: path, by: plan, placeBytesMax: runner.bytesMax))
+                new = new.with(try runner.sortKeys(missing, at: path, by: plan, sortKeyBytesMax: runner.bytesMax))
             } else {
-                guard case .places(let read) = try read(runner) else { return [] }
+                guard case .sortKeys(let read) = try read(runner) else { return [] }
                 new = read
             }
             changed = try reading.changes(Self.shift(from: old.visible, to: new.visible, touched), touched)
         }
-        content = .places(new)
+        content = .sortKeys(new)
         return changed
     }
 
@@ -186,8 +186,8 @@ public struct QueryWindow: Sendable {
     ) -> WindowChildren.Shift {
         let (oldKeys, newKeys) = (Set(old.map(\.key)), Set(new.map(\.key)))
         var shift = WindowChildren.Shift(left: old.map(\.key).filter { !newKeys.contains($0) })
-        for place in new where !oldKeys.contains(place.key) || touched.contains(place.key) {
-            shift.shown.append((place, !oldKeys.contains(place.key)))
+        for sortKey in new where !oldKeys.contains(sortKey.key) || touched.contains(sortKey.key) {
+            shift.shown.append((sortKey, !oldKeys.contains(sortKey.key)))
         }
         return shift
     }
@@ -214,20 +214,20 @@ private struct ChangeReading {
     /// The current nodes at the written paths in a child.
     mutating func changes(of key: TreeKey, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
         var changes: [QueryWindow.Change] = []
-        for place in touched.places(in: key) {
-            let absolute = TreePath(uncheckedKeys: path.keys + place.keys, isPriority: place.isPriority)
-            changes.append((place, try nodes.node(at: absolute, taking: &room)))
+        for relative in touched.paths(in: key) {
+            let absolute = TreePath(uncheckedKeys: path.keys + relative.keys, isPriority: relative.isPriority)
+            changes.append((relative, try nodes.node(at: absolute, taking: &room)))
         }
         return changes
     }
 
     mutating func changes(_ shift: WindowChildren.Shift, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
         var changed: [QueryWindow.Change] = shift.left.map { (TreePath(uncheckedKeys: [$0]), .empty) }
-        for (place, isNew) in shift.shown {
+        for (sortKey, isNew) in shift.shown {
             if isNew {
-                changed.append(try whole(place.key))
+                changed.append(try whole(sortKey.key))
             } else {
-                changed += try changes(of: place.key, touched)
+                changed += try changes(of: sortKey.key, touched)
             }
         }
         return changed
@@ -237,27 +237,27 @@ private struct ChangeReading {
 /// The children of a collection that commits wrote in, with the written paths in them, none below another.
 private struct TouchedChildren {
     /// The maximum number of paths in one child; beyond it the whole child counts as written.
-    private static let placesMax = 64
+    private static let pathsMax = 64
 
     private(set) var keys: [TreeKey] = []
-    private var placesByKey: [TreeKey: [TreePath]] = [:]
+    private var pathsByKey: [TreeKey: [TreePath]] = [:]
 
-    func contains(_ key: TreeKey) -> Bool { placesByKey[key] != nil }
+    func contains(_ key: TreeKey) -> Bool { pathsByKey[key] != nil }
 
-    /// - Parameter place: relative to the collection.
-    mutating func add(_ key: TreeKey, _ place: TreePath) {
-        let place = place.isRoot ? TreePath(uncheckedKeys: [key]) : place
-        guard var places = placesByKey[key] else {
+    /// - Parameter path: relative to the collection.
+    mutating func add(_ key: TreeKey, _ path: TreePath) {
+        let path = path.isRoot ? TreePath(uncheckedKeys: [key]) : path
+        guard var paths = pathsByKey[key] else {
             keys.append(key)
-            placesByKey[key] = [place]
+            pathsByKey[key] = [path]
             return
         }
-        if places.contains(where: { $0.isAtOrAbove(place) }) { return }
-        places.removeAll { place.isAtOrAbove($0) }
-        places.append(place)
-        placesByKey[key] = places.count > Self.placesMax ? [TreePath(uncheckedKeys: [key])] : places
+        if paths.contains(where: { $0.isAtOrAbove(path) }) { return }
+        paths.removeAll { path.isAtOrAbove($0) }
+        paths.append(path)
+        pathsByKey[key] = paths.count > Self.pathsMax ? [TreePath(uncheckedKeys: [key])] : paths
     }
 
     /// The written paths in a child, none below another.
-    func places(in key: TreeKey) -> [TreePath] { placesByKey[key] ?? [] }
+    func paths(in key: TreeKey) -> [TreePath] { pathsByKey[key] ?? [] }
 }

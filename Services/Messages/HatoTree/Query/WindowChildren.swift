@@ -8,12 +8,12 @@ struct WindowChildren: Sendable {
         /// Keys that are no longer visible, in their previous order.
         var left: [TreeKey] = []
         /// Children that are newly visible, or visible and written, in order.
-        var shown: [(place: SortKey, isNew: Bool)] = []
+        var shown: [(sortKey: SortKey, isNew: Bool)] = []
     }
 
     let limit: TreeQuery.Limit
     /// In query order: all selected children, or a number of them from the end that the limit counts from.
-    private var places: [SortKey]
+    private var sortKeys: [SortKey]
     private var byKey: [TreeKey: SortKey]
     /// Whether all selected children are kept.
     private var isWhole: Bool
@@ -21,13 +21,13 @@ struct WindowChildren: Sendable {
     private(set) var byteCount: Int
 
     /// - Parameter places: selected children in order, at most `room(for: limit)`; if fewer, all of them.
-    init(_ places: [SortKey], limit: TreeQuery.Limit) {
+    init(_ sortKeys: [SortKey], limit: TreeQuery.Limit) {
         self.limit = limit
-        self.places = places
+        self.sortKeys = sortKeys
         // A damaged index may contain a child twice; `verify` reports that.
-        byKey = Dictionary(places.map { ($0.key, $0) }) { first, _ in first }
+        byKey = Dictionary(sortKeys.map { ($0.key, $0) }) { first, _ in first }
         byteCount = byKey.values.reduce(0) { $0 + $1.byteCount }
-        isWhole = places.count < Self.room(for: limit).count
+        isWhole = sortKeys.count < Self.room(for: limit).count
     }
 
     /// Half of the limit: a chat that loses messages one by one is read again once for this many removals.
@@ -46,16 +46,16 @@ struct WindowChildren: Sendable {
     private var isFirst: Bool { if case .first = limit { true } else { false } }
 
     /// The visible children in query order.
-    var visible: ArraySlice<SortKey> { isFirst ? places.prefix(limit.count) : places.suffix(limit.count) }
+    var visible: ArraySlice<SortKey> { isFirst ? sortKeys.prefix(limit.count) : sortKeys.suffix(limit.count) }
 
     /// The last visible child, counted from the end of the limit; nil while fewer than the limit are visible.
     private var edge: SortKey? {
-        guard places.count >= limit.count else { return nil }
+        guard sortKeys.count >= limit.count else { return nil }
         return isFirst ? visible.last : visible.first
     }
 
     /// All selected children up to here are known; nil when all are.
-    private var end: SortKey? { isWhole ? nil : isFirst ? places.last : places.first }
+    private var end: SortKey? { isWhole ? nil : isFirst ? sortKeys.last : sortKeys.first }
 
     /// The query for the children to read when so many have left that unknown ones may become visible: those after the
     /// last known child. (A read from the beginning would step over the tombstones of everything ever removed at a
@@ -64,7 +64,7 @@ struct WindowChildren: Sendable {
     /// - Parameter old: these places before they were moved.
     func missing(in query: TreeQuery, after old: WindowChildren) -> TreeQuery? {
         guard let end = old.end else { return nil }
-        let count = Self.room(for: limit).count - places.count
+        let count = Self.room(for: limit).count - sortKeys.count
         var rest = query
         if isFirst {
             rest.start = TreeQuery.Cut(end.value, .after(end.key))
@@ -78,12 +78,12 @@ struct WindowChildren: Sendable {
 
     /// These children and the missing ones.
     func with(_ missing: [SortKey]) -> WindowChildren {
-        WindowChildren(isFirst ? places + missing : missing + places, limit: limit)
+        WindowChildren(isFirst ? sortKeys + missing : missing + sortKeys, limit: limit)
     }
 
-    private func isShown(_ place: SortKey, edge: SortKey?) -> Bool {
+    private func isShown(_ sortKey: SortKey, edge: SortKey?) -> Bool {
         guard let edge else { return true }
-        return isFirst ? place <= edge : place >= edge
+        return isFirst ? sortKey <= edge : sortKey >= edge
     }
 
     /// Applies the new positions of written children; nil for one that is not selected any more.
@@ -94,21 +94,21 @@ struct WindowChildren: Sendable {
         let end = end
         let wereShown = moved.keys.compactMap { byKey[$0] }.filter { isShown($0, edge: oldEdge) }
         let isFirst = isFirst
-        replace(moved) { place in end.map { isFirst ? place <= $0 : place >= $0 } ?? true }
-        guard isWhole || places.count >= limit.count else { return nil }
+        replace(moved) { sortKey in end.map { isFirst ? sortKey <= $0 : sortKey >= $0 } ?? true }
+        guard isWhole || sortKeys.count >= limit.count else { return nil }
         let newEdge = edge
         var shift = Shift()
         let known = Set(wereShown.map(\.key))
-        for case (let key, let place?) in moved where byKey[key] != nil && isShown(place, edge: newEdge) {
-            shift.shown.append((place, !known.contains(key)))
+        for case (let key, let sortKey?) in moved where byKey[key] != nil && isShown(sortKey, edge: newEdge) {
+            shift.shown.append((sortKey, !known.contains(key)))
         }
-        let remaining = Set(shift.shown.map(\.place.key))
+        let remaining = Set(shift.shown.map(\.sortKey.key))
         var left = wereShown.filter { !remaining.contains($0.key) }
-        for place in between(oldEdge, newEdge) where moved[place.key] == nil {
-            if isShown(place, edge: newEdge) { shift.shown.append((place, true)) } else { left.append(place) }
+        for sortKey in between(oldEdge, newEdge) where moved[sortKey.key] == nil {
+            if isShown(sortKey, edge: newEdge) { shift.shown.append((sortKey, true)) } else { left.append(sortKey) }
         }
         shift.left = left.sorted().map(\.key)
-        shift.shown.sort { $0.place < $1.place }
+        shift.shown.sort { $0.sortKey < $1.sortKey }
         trim()
         return shift
     }
@@ -117,24 +117,24 @@ struct WindowChildren: Sendable {
     private mutating func replace(_ moved: [TreeKey: SortKey?], where isKept: (SortKey) -> Bool) {
         let new = moved.values.compactMap { $0 }.filter(isKept)
         if moved.count > Self.oneByOneMax {
-            places.removeAll { moved[$0.key] != nil }
-            places += new
-            places.sort()
+            sortKeys.removeAll { moved[$0.key] != nil }
+            sortKeys += new
+            sortKeys.sort()
         } else {
             for key in moved.keys {
-                if let place = byKey[key] { places.remove(at: index(of: place)) }
+                if let sortKey = byKey[key] { sortKeys.remove(at: index(of: sortKey)) }
             }
-            for place in new { places.insert(place, at: index(of: place)) }
+            for sortKey in new { sortKeys.insert(sortKey, at: index(of: sortKey)) }
         }
         for key in moved.keys { forget(key) }
-        for place in new {
-            byteCount += place.byteCount
-            byKey[place.key] = place
+        for sortKey in new {
+            byteCount += sortKey.byteCount
+            byKey[sortKey.key] = sortKey
         }
     }
 
     private mutating func forget(_ key: TreeKey) {
-        if let place = byKey.removeValue(forKey: key) { byteCount -= place.byteCount }
+        if let sortKey = byKey.removeValue(forKey: key) { byteCount -= sortKey.byteCount }
     }
 
     /// More than this many are sorted together.
@@ -145,35 +145,35 @@ struct WindowChildren: Sendable {
         if one == other { return [] }
         if isFirst {
             // Up to and including an edge.
-            let bounds = [one, other].map { edge in edge.map { after($0) } ?? places.count }
-            return places[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
+            let bounds = [one, other].map { edge in edge.map { after($0) } ?? sortKeys.count }
+            return sortKeys[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
         }
         let bounds = [one, other].map { edge in edge.map { index(of: $0) } ?? 0 }
-        return places[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
+        return sortKeys[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
     }
 
     /// The index of a position, or the index at which it would be inserted.
-    private func index(of place: SortKey) -> Int {
-        var (low, high) = (0, places.count)
+    private func index(of sortKey: SortKey) -> Int {
+        var (low, high) = (0, sortKeys.count)
         while low < high {
             let middle = (low + high) / 2
-            if places[middle] < place { low = middle + 1 } else { high = middle }
+            if sortKeys[middle] < sortKey { low = middle + 1 } else { high = middle }
         }
         return low
     }
 
-    private func after(_ place: SortKey) -> Int {
-        let index = index(of: place)
-        return index < places.count && places[index] == place ? index + 1 : index
+    private func after(_ sortKey: SortKey) -> Int {
+        let index = index(of: sortKey)
+        return index < sortKeys.count && sortKeys[index] == sortKey ? index + 1 : index
     }
 
     /// Removes those furthest from the limit's end when they have become many.
     private mutating func trim() {
         let room = Self.room(for: limit).count
-        guard places.count > room, places.count - room > Self.margin(of: limit) else { return }
-        let surplus = isFirst ? places[room...] : places[..<(places.count - room)]
-        for place in surplus { forget(place.key) }
-        if isFirst { places.removeSubrange(room...) } else { places.removeFirst(places.count - room) }
+        guard sortKeys.count > room, sortKeys.count - room > Self.margin(of: limit) else { return }
+        let surplus = isFirst ? sortKeys[room...] : sortKeys[..<(sortKeys.count - room)]
+        for sortKey in surplus { forget(sortKey.key) }
+        if isFirst { sortKeys.removeSubrange(room...) } else { sortKeys.removeFirst(sortKeys.count - room) }
         isWhole = false
     }
 }

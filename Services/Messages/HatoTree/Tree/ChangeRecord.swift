@@ -163,7 +163,7 @@ extension ChangeRecord {
     }
 
     private static func write(_ change: PathChange, to writer: inout RecordWriter) {
-        let place = writer.bytes.count
+        let offset = writer.bytes.count
         var flags: UInt8 = change.path.isPriority ? Flags.priority : 0
         if change.rootCameOrWent { flags |= Flags.rootCameOrWent }
         writer.bytes.append(flags)
@@ -185,7 +185,7 @@ extension ChangeRecord {
         write(change.beforeSkeleton?.tree, Flags.beforeSkeleton)
         write(change.afterSkeleton?.tree, Flags.afterSkeleton)
         write(change.standing, Flags.standing)
-        writer.bytes[place] = flags
+        writer.bytes[offset] = flags
     }
 
     /// Throws `TreeError.corrupted` for bytes that are no record, or have a newer format.

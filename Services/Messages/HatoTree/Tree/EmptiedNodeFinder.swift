@@ -32,9 +32,9 @@ struct EmptiedNodeFinder {
 
     /// The depth of the deepest ancestor of a removed node that still has children; 0 also when the root has none.
     func remainingDepth(above path: TreePath) -> Int {
-        let place = EncodedPath(path, codec)
+        let encodedPath = EncodedPath(path, codec)
         var depth = max(path.depth - 1, 0)
-        while depth > 0, vanished.contains(Array(place.key[..<place.ends[depth]])) { depth -= 1 }
+        while depth > 0, vanished.contains(Array(encodedPath.key[..<encodedPath.ends[depth]])) { depth -= 1 }
         return depth
     }
 

@@ -19,87 +19,87 @@ struct NodeLocator {
     ///
     /// - Parameter isRemoval: whether it is enough to know that the node is missing, without its ancestors: beside
     ///   removed nodes are their tombstones, and a read of the row before the path may have to step over all of them.
-    func locate(_ place: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
-        if isNew, place.path.depth > 0, let turn, try isFree(place, turn) {
+    func locate(_ encodedPath: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
+        if isNew, encodedPath.path.depth > 0, let turn, try isFree(encodedPath, turn) {
             // For the root, the cache may be outdated: its last child may have been removed.
-            return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: place.path.depth > 1)
+            return LocatedNode(existedDepth: encodedPath.path.depth - 1, rootIsThere: encodedPath.path.depth > 1)
         }
         if isRemoval {
             var located = LocatedNode(existedDepth: 0)
-            guard try lookAt(place, &located) else { return located }
-            located.packedDepth = try packedDepth(above: place, located)
+            guard try lookAt(encodedPath, &located) else { return located }
+            located.packedDepth = try packedDepth(above: encodedPath, located)
             return located
         }
-        var located = try look(for: place, isNew: isNew)
-        located.packedDepth = try packedDepth(above: place, located)
+        var located = try look(for: encodedPath, isNew: isNew)
+        located.packedDepth = try packedDepth(above: encodedPath, located)
         return located
     }
 
     /// The depth of the packed node that contains the path. It exists and contains only leaves: so it is the deepest
     /// existing node on the path, or its parent when that is a leaf.
-    private func packedDepth(above place: EncodedPath, _ located: LocatedNode) throws -> Int? {
+    private func packedDepth(above encodedPath: EncodedPath, _ located: LocatedNode) throws -> Int? {
         var depth = located.existedDepth
         if let leafDepth = located.leafDepth {
             depth = leafDepth - 1
-        } else if depth == place.path.depth {
+        } else if depth == encodedPath.path.depth {
             guard located.rowCount == 1, located.ownRow == nil else { return nil }
             depth -= 1
         }
         guard depth >= 0 else { return nil }
-        return try reader.packed(at: place.key.span.extracting(0..<place.ends[depth])) == nil ? nil : depth
+        return try reader.packed(at: encodedPath.key.span.extracting(0..<encodedPath.ends[depth])) == nil ? nil : depth
     }
 
-    private func look(for place: EncodedPath, isNew: Bool) throws -> LocatedNode {
+    private func look(for encodedPath: EncodedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
-        if isNew, place.path.depth > 0 {
-            if try !lookBefore(place, &located) { return located }
-            if located.existedDepth < place.path.depth {
-                try lookBehind(place, &located)
+        if isNew, encodedPath.path.depth > 0 {
+            if try !lookBefore(encodedPath, &located) { return located }
+            if located.existedDepth < encodedPath.path.depth {
+                try lookBehind(encodedPath, &located)
                 return located
             }
         }
-        if try lookAt(place, &located) { return located }
-        if try lookBefore(place, &located) { try lookBehind(place, &located) }
+        if try lookAt(encodedPath, &located) { return located }
+        if try lookBefore(encodedPath, &located) { try lookBehind(encodedPath, &located) }
         return located
     }
 
     /// Whether the parent certainly has children, and the path is free. If not, the usual reads determine the state.
-    private func isFree(_ place: EncodedPath, _ turn: Turn) throws -> Bool {
-        if let isFree = turn.isFree(place) { return isFree }
-        let parent = place.ends[place.path.depth - 1]
+    private func isFree(_ encodedPath: EncodedPath, _ turn: Turn) throws -> Bool {
+        if let isFree = turn.isFree(encodedPath) { return isFree }
+        let parent = encodedPath.ends[encodedPath.path.depth - 1]
         var last: [UInt8]?
         try reader.scan(
-            lower: codec.prefix, upper: place.upperBound(ofDepth: place.path.depth - 1), reverse: true
+            lower: codec.prefix, upper: encodedPath.upperBound(ofDepth: encodedPath.path.depth - 1), reverse: true
         ) { row, _ in
-            guard place.sharedDepth(with: row) == place.path.depth - 1, row.count > parent,
+            guard encodedPath.sharedDepth(with: row) == encodedPath.path.depth - 1, row.count > parent,
                 row[parent] != TreeKeyCodec.priorityMark, let end = TreeKeyCodec.endOfKey(in: row, from: parent)
             else { return .stop }
             last = row.extracting(parent..<end).withUnsafeBufferPointer { Array($0) }
             return .stop
         }
         // Writing into a packed node unpacks it.
-        guard let last, last.lexicographicallyPrecedes(place.component(place.path.depth - 1)),
-            try reader.packed(at: place.key.span.extracting(0..<parent)) == nil
+        guard let last, last.lexicographicallyPrecedes(encodedPath.component(encodedPath.path.depth - 1)),
+            try reader.packed(at: encodedPath.key.span.extracting(0..<parent)) == nil
         else { return false }
-        turn.cacheGreatestChild(last, besides: place)
+        turn.cacheGreatestChild(last, besides: encodedPath)
         return true
     }
 
     /// Reads the node; returns true when that is enough, because it exists. It reads nothing else: otherwise the
     /// transaction would have to see the rows that others of its group have just put beside the path.
-    private func lookAt(_ place: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
-        let depth = place.path.depth
-        if let value = try reader.stored.get(place.key.span) {
-            located = try locatedRow(value, at: place)
+    private func lookAt(_ encodedPath: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
+        let depth = encodedPath.path.depth
+        if let value = try reader.stored.get(encodedPath.key.span) {
+            located = try locatedRow(value, at: encodedPath)
             return true
         }
-        var cursor = RowCursor(base: place.key)
+        var cursor = RowCursor(base: encodedPath.key)
         var builder: TreeNodeBuilder? = TreeNodeBuilder()
         var isKept = true
         var found = LocatedNode(existedDepth: 0)
-        try reader.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, value in
+        try reader.scan(lower: encodedPath.key, upper: encodedPath.upperBound, reverse: false) { row, value in
             found.rowCount += 1
-            found.byteCount += row.count - place.key.count + value.count
+            found.byteCount += row.count - encodedPath.key.count + value.count
             if found.byteCount > budget.keptBytesMax(bytesMax, rows: found.rowCount) {
                 (builder, isKept) = (nil, false)
                 found.isWhole =
@@ -117,7 +117,7 @@ struct NodeLocator {
         if let builder {
             found.before = builder.finish()
         } else {
-            found.before = isKept ? try NodeReader(reader, codec: codec).node(at: place.path) : nil
+            found.before = isKept ? try NodeReader(reader, codec: codec).node(at: encodedPath.path) : nil
         }
         found.existedDepth = found.rowCount > 0 ? depth : 0
         found.rootIsThere = found.rowCount > 0
@@ -130,8 +130,8 @@ struct NodeLocator {
     private static let builtAtOnceMax = 2_048
 
     /// A replaced node is usually one row, and a look-up costs a quarter of starting a scan.
-    private func locatedRow(_ value: [UInt8], at place: EncodedPath) throws -> LocatedNode {
-        var found = LocatedNode(existedDepth: place.path.depth)
+    private func locatedRow(_ value: [UInt8], at encodedPath: EncodedPath) throws -> LocatedNode {
+        var found = LocatedNode(existedDepth: encodedPath.path.depth)
         found.rootIsThere = true
         if PackedNode.isPacked(value.span) {
             found.ownRow = .packed
@@ -141,7 +141,7 @@ struct NodeLocator {
             if found.byteCount <= bytesMax { found.before = .object(TreeChildren(sorted: children)) }
         } else {
             found.ownRow = .leaf
-            let priority = try reader.stored.get((place.key + [TreeKeyCodec.priorityMark]).span)
+            let priority = try reader.stored.get((encodedPath.key + [TreeKeyCodec.priorityMark]).span)
             found.rowCount = priority == nil ? 1 : 2
             found.byteCount = value.count + (priority?.count ?? 0)
             if found.byteCount <= bytesMax {
@@ -157,13 +157,13 @@ struct NodeLocator {
     }
 
     /// Reads the row before the path (or its last one); returns false when that is enough.
-    private func lookBefore(_ place: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
-        let depth = place.path.depth
+    private func lookBefore(_ encodedPath: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
+        let depth = encodedPath.path.depth
         var shared = 0
         var length = 0
         var isPriority = false
-        try reader.scan(lower: codec.prefix, upper: place.upperBound, reverse: true) { row, _ in
-            shared = place.sharedDepth(with: row)
+        try reader.scan(lower: codec.prefix, upper: encodedPath.upperBound, reverse: true) { row, _ in
+            shared = encodedPath.sharedDepth(with: row)
             length = row.count
             isPriority = row[length - 1] == TreeKeyCodec.priorityMark
             return .stop
@@ -172,21 +172,23 @@ struct NodeLocator {
         if length > 0 { located.rootIsThere = true }
         // The node itself exists and must be read, or nothing was found.
         if shared == depth { return true }
-        if length == place.ends[shared] {
+        if length == encodedPath.ends[shared] {
             located.leafDepth = shared
-        } else if isPriority, length == place.ends[shared] + 1 {
-            if try reader.get(place.key.span.extracting(0..<place.ends[shared])) != nil { located.leafDepth = shared }
+        } else if isPriority, length == encodedPath.ends[shared] + 1 {
+            if try reader.get(encodedPath.key.span.extracting(0..<encodedPath.ends[shared])) != nil {
+                located.leafDepth = shared
+            }
         }
         return located.leafDepth == nil && shared < depth - 1
     }
 
     /// Reads the row after the path for ancestors that the row before it did not prove.
-    private func lookBehind(_ place: EncodedPath, _ located: inout LocatedNode) throws {
-        guard let lower = place.upperBound, located.existedDepth + 1 < place.path.depth else { return }
+    private func lookBehind(_ encodedPath: EncodedPath, _ located: inout LocatedNode) throws {
+        guard let lower = encodedPath.upperBound, located.existedDepth + 1 < encodedPath.path.depth else { return }
         var shared = located.existedDepth
-        let upper = place.upperBound(ofDepth: shared + 1)
+        let upper = encodedPath.upperBound(ofDepth: shared + 1)
         try reader.scan(lower: lower, upper: upper, reverse: false) { row, _ in
-            shared = max(shared, place.sharedDepth(with: row))
+            shared = max(shared, encodedPath.sharedDepth(with: row))
             return .stop
         }
         located.existedDepth = shared

@@ -59,12 +59,12 @@ struct PlanDraft {
         for index in targets.indices where !targets[index].path.isPriority {
             let target = targets[index]
             guard budget.rowsInTurn > 0 else { throw TooLargeForTurn() }
-            let place = EncodedPath(target.path, codec)
+            let encodedPath = EncodedPath(target.path, codec)
             let located =
                 target.node.isEmpty
-                ? try locate(place, isNew: false, isRemoval: true)
-                : try locateOnce(place, isNew: target.isNew)
-            try replace(place, located, with: target.node)
+                ? try locate(encodedPath, isNew: false, isRemoval: true)
+                : try locateOnce(encodedPath, isNew: target.isNew)
+            try replace(encodedPath, located, with: target.node)
         }
         let vanished = try removeVanished()
         if targets.indices.contains(where: { targets[$0].path.isPriority }) {
@@ -76,10 +76,10 @@ struct PlanDraft {
 
     /// A push with a key of the client; returns false when an earlier attempt has already written the same.
     mutating func push(_ target: WriteTarget, unless earlier: EarlierPush) throws -> Bool {
-        let place = EncodedPath(target.path, codec)
-        let located = try locate(place, isNew: true)
+        let encodedPath = EncodedPath(target.path, codec)
+        let located = try locate(encodedPath, isNew: true)
         guard located.existedDepth == target.path.depth else {
-            try replace(place, located, with: target.node)
+            try replace(encodedPath, located, with: target.node)
             try noteRoot(vanished: [])
             return true
         }
@@ -90,25 +90,25 @@ struct PlanDraft {
         return false
     }
 
-    private func locate(_ place: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
+    private func locate(_ encodedPath: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
         try NodeLocator(reader: reader, codec: codec, turn: turn, bytesMax: beforeBytesLeft, budget: budget)
-            .locate(place, isNew: isNew, isRemoval: isRemoval)
+            .locate(encodedPath, isNew: isNew, isRemoval: isRemoval)
     }
 
     /// Nothing exists below a node that is known to be missing: an import of new nodes reads once for each of them.
-    private mutating func locateOnce(_ place: EncodedPath, isNew: Bool) throws -> LocatedNode {
-        if let absent, place.key.starts(with: absent.key) { return absent.located }
-        let located = try locate(place, isNew: isNew)
-        if located.existedDepth < place.path.depth {
-            absent = (place.ancestor(located.existedDepth + 1), located)
+    private mutating func locateOnce(_ encodedPath: EncodedPath, isNew: Bool) throws -> LocatedNode {
+        if let absent, encodedPath.key.starts(with: absent.key) { return absent.located }
+        let located = try locate(encodedPath, isNew: isNew)
+        if located.existedDepth < encodedPath.path.depth {
+            absent = (encodedPath.ancestor(located.existedDepth + 1), located)
         }
         return located
     }
 
     // MARK: Nodes
 
-    private mutating func replace(_ place: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
-        let depth = place.path.depth
+    private mutating func replace(_ encodedPath: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
+        let depth = encodedPath.path.depth
         budget.take(located)
         if located.rootIsThere { rootIsThere = true }
         var skeleton: NodeSkeleton?
@@ -116,34 +116,34 @@ struct PlanDraft {
             if before == after { return }
             beforeBytesLeft -= located.byteCount
         } else {
-            skeleton = try self.skeleton(at: place, located)
+            skeleton = try self.skeleton(at: encodedPath, located)
         }
-        if let depth = located.packedDepth { try unpack(place.ancestor(depth), place.path.prefix(depth)) }
-        if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
-        key = place.key
+        if let depth = located.packedDepth { try unpack(encodedPath.ancestor(depth), encodedPath.path.prefix(depth)) }
+        if let leafDepth = located.leafDepth { rows.delete(encodedPath.key[..<encodedPath.ends[leafDepth]]) }
+        key = encodedPath.key
         if located.existedDepth < depth || located.rowCount == 0 {
             put(after)
         } else {
-            try replaceRows(place, located, with: after)
+            try replaceRows(encodedPath, located, with: after)
         }
         var change = PathChange(
-            path: place.path, before: located.before, after: after,
+            path: encodedPath.path, before: located.before, after: after,
             depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth)
         if let skeleton { change.beforeSkeleton = skeleton }
-        if let leafDepth = located.leafDepth { change.standing = try replacedLeaf(place, depth: leafDepth) }
+        if let leafDepth = located.leafDepth { change.standing = try replacedLeaf(encodedPath, depth: leafDepth) }
         changes.append(change)
     }
 
-    private mutating func skeleton(at place: EncodedPath, _ located: LocatedNode) throws -> NodeSkeleton {
+    private mutating func skeleton(at encodedPath: EncodedPath, _ located: LocatedNode) throws -> NodeSkeleton {
         if let rows = located.largeLeaf { return NodeSkeleton(of: rows, &skeletons) }
         return try NodeReader(reader, codec: codec).skeleton(
-            at: place.path, &skeletons, rowsMin: located.rowCount)
+            at: encodedPath.path, &skeletons, rowsMin: located.rowCount)
     }
 
     /// A leaf that becomes an object because of writes below it; returned once for all of them.
-    private mutating func replacedLeaf(_ place: EncodedPath, depth: Int) throws -> TreeNode? {
-        let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
-        guard replacedLeaves.insert(place.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
+    private mutating func replacedLeaf(_ encodedPath: EncodedPath, depth: Int) throws -> TreeNode? {
+        let (nodes, path) = (NodeReader(reader, codec: codec), encodedPath.path.prefix(depth))
+        guard replacedLeaves.insert(encodedPath.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
             return nil
         }
         let node = TreeNode.leaf(leaf, priority: try nodes.priority(at: path))
@@ -152,7 +152,7 @@ struct PlanDraft {
         return node
     }
 
-    private mutating func replaceRows(_ place: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
+    private mutating func replaceRows(_ encodedPath: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
         if located.ownRow == .packed { return replaceRow(with: after) }
         if let leaf = located.largeLeaf {
             if leaf.priority != nil, after.priority == nil {
@@ -168,26 +168,26 @@ struct PlanDraft {
             var deletes = PlanDraft.singleDeletesMax
             if try replace(before, with: after, deletes: &deletes) { return }
             rows.truncate(to: mark)
-            key = place.key
+            key = encodedPath.key
         } else if isDeletedSingly {
             if located.packedDepth == nil {
                 budget.singleDeletes -= located.rowCount
-                try deleteEachRow(of: place)
+                try deleteEachRow(of: encodedPath)
             } else {
                 // Its row was put by this plan, when the node above was unpacked.
-                rows.delete(place.key)
+                rows.delete(encodedPath.key)
             }
             put(after)
             return
         }
-        rows.deleteRange(place.key, place.upperBound)
+        rows.deleteRange(encodedPath.key, encodedPath.upperBound)
         put(after)
     }
 
-    private mutating func deleteEachRow(of place: EncodedPath) throws {
+    private mutating func deleteEachRow(of encodedPath: EncodedPath) throws {
         var batch = rows
         rows = RowBatch()
-        try reader.stored.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, _ in
+        try reader.stored.scan(lower: encodedPath.key, upper: encodedPath.upperBound, reverse: false) { row, _ in
             batch.delete(row)
             return .next
         }
@@ -365,9 +365,9 @@ struct PlanDraft {
         guard targets.contains(where: \.path.isPriority), targets.contains(where: { !$0.path.isPriority }) else {
             return
         }
-        var places: [TreePath: Int] = [:]
-        for (index, target) in targets.enumerated() { places[target.path] = index }
-        changes.sort { places[$0.path, default: 0] < places[$1.path, default: 0] }
+        var indexes: [TreePath: Int] = [:]
+        for (index, target) in targets.enumerated() { indexes[target.path] = index }
+        changes.sort { indexes[$0.path, default: 0] < indexes[$1.path, default: 0] }
     }
 
     // MARK: Nodes that vanish with their last child

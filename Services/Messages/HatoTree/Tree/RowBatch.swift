@@ -156,8 +156,8 @@ extension RowBatch {
             return parts.count - 1
         }
         for index in ranges { parts[part(of: index)].batch.append(operations[index], of: self) }
-        for (place, index) in points.enumerated() {
-            if place + 1 < points.count, compare(index, points[place + 1]) == 0 { continue }
+        for (position, index) in points.enumerated() {
+            if position + 1 < points.count, compare(index, points[position + 1]) == 0 { continue }
             parts[part(of: index)].batch.append(operations[index], of: self)
         }
         return parts.map(\.batch)

@@ -24,11 +24,11 @@ struct TimestampSource: PathServerValueSource {
 /// Server values from the stored tree and the time of the write.
 struct StoredNumberSource: PathServerValueSource {
     /// The stored numbers that were read; belongs to one resolution, on its thread.
-    final class Looks {
+    final class ReadLog {
         var reads: [RulesRead] = []
     }
 
-    let looks = Looks()
+    let readLog = ReadLog()
     let reader: any TreeReader
     let codec: TreeKeyCodec
     var base: TreePath
@@ -40,14 +40,14 @@ struct StoredNumberSource: PathServerValueSource {
         return copy
     }
 
-    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double {
+    func number(for value: ServerValue, at location: ServerValueLocation) throws -> Double {
         switch value {
         case .timestamp: return Double(now)
         case .increment(let amount):
-            let path = TreePath(uncheckedKeys: base.keys + place.keys)
+            let path = TreePath(uncheckedKeys: base.keys + location.keys)
             let nodes = NodeReader(reader, codec: codec)
-            looks.reads.append(RulesRead(path: path, aspect: place.isPriority ? .priority : .value))
-            let stored = place.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
+            readLog.reads.append(RulesRead(path: path, aspect: location.isPriority ? .priority : .value))
+            let stored = location.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
             if case .number(let number)? = stored { return number + amount }
             return amount
         }
@@ -78,7 +78,7 @@ struct EarlierPush {
             return false
         }
         guard let earlier else { return false }
-        return try WriteTarget(value, at: target.path, EarlierNumbers(earlier: earlier)).node == earlier
+        return try WriteTarget(value, at: target.path, EarlierNumberSource(earlier: earlier)).node == earlier
     }
 }
 
@@ -101,11 +101,11 @@ extension TreeNode {
 }
 
 /// Server values as resolved by an earlier attempt of the same push.
-struct EarlierNumbers: ServerValueSource {
+struct EarlierNumberSource: ServerValueSource {
     let earlier: TreeNode
 
-    func number(for _: ServerValue, at place: ServerValueLocation) throws -> Double {
-        let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
+    func number(for _: ServerValue, at location: ServerValueLocation) throws -> Double {
+        let path = TreePath(uncheckedKeys: location.keys, isPriority: location.isPriority)
         if case .number(let number)? = earlier.node(at: path).leaf { return number }
         // There was no number, so the nodes differ whatever this returns.
         return 0

@@ -54,7 +54,7 @@ public struct WritePlanner: Sendable {
     ) throws -> ResolvedMutation {
         let numbers = StoredNumberSource(reader: reader, codec: codec, base: mutation.path, now: now)
         let targets = try Self.targets(of: mutation, numbers)
-        return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.looks.reads)
+        return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.readLog.reads)
     }
 
     /// The same before its turn, on any thread; nil when the result depends on stored data, as with increments.
@@ -229,7 +229,7 @@ extension WritePlanner {
     /// commits since. A push with a key that is taken changes nothing: `check` decides whether it is a repetition.
     ///
     /// It has no turn, so it neither reads nor fills the planner's cache, which follows the order of application.
-    public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan {
+    public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> OptimisticPlan {
         let targets = resolved.targets
         var draft = draft(resolved.mutation, reading: reader)
         let isStored = try isStored(resolved, reading: reader)
@@ -240,7 +240,7 @@ extension WritePlanner {
         var etag: StoredEtag?
         if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
         let plan = plan(draft, resolved)
-        return AheadPlan(
+        return OptimisticPlan(
             plan: plan, basis: PlanBasis(targets.map(\.path), plan), storedEtag: etag, isStored: isStored)
     }
 
@@ -256,7 +256,7 @@ extension WritePlanner {
     /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed; for a push
     /// with a key that is taken, that it is a repetition.
     public func check(
-        _ ahead: AheadPlan, of resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)?
+        _ ahead: OptimisticPlan, of resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)?
     ) throws {
         if let isStored = ahead.isStored, case .push(let value, _, _) = resolved.mutation.operation {
             let target = resolved.targets[0]

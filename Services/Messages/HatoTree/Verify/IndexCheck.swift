@@ -59,7 +59,7 @@ public struct IndexCheck {
                 return .next
             }
             var id: UInt32 = 0
-            for place in prefix.count..<prefix.count + 4 { id = id << 8 | UInt32(row[place]) }
+            for offset in prefix.count..<prefix.count + 4 { id = id << 8 | UInt32(row[offset]) }
             if !known.contains(id) { report(RowFinding("there are rows of index \(id), which no rules declare")) }
             return TreeKeyCodec.upperBound(of: indexCodec.prefix(of: id)).map { .seek($0) } ?? .stop
         }
@@ -104,7 +104,9 @@ public struct IndexCheck {
     }
 
     private func child(of row: [UInt8], _ id: UInt32) -> TreePath? {
-        indexCodec.place(of: row.span, in: id).map { TreePath(uncheckedKeys: $0.collection.keys + [$0.row.place.key]) }
+        indexCodec.child(of: row.span, in: id).map {
+            TreePath(uncheckedKeys: $0.collection.keys + [$0.row.sortKey.key])
+        }
     }
 
     // MARK: From the index
@@ -126,11 +128,11 @@ public struct IndexCheck {
     ) throws {
         let prefix = indexCodec.prefix(of: id)
         try reader.scan(lower: prefix, upper: TreeKeyCodec.upperBound(of: prefix), reverse: false) { row, stored in
-            guard let place = indexCodec.place(of: row, in: id), stored.count == 0 else {
+            guard let indexed = indexCodec.child(of: row, in: id), stored.count == 0 else {
                 report(RowFinding("an index row that cannot be read: \(row.hexText)", index: definition))
                 return .next
             }
-            let (collection, key) = (place.collection, place.row.place.key)
+            let (collection, key) = (indexed.collection, indexed.row.sortKey.key)
             let child = TreePath(uncheckedKeys: collection.keys + [key])
             guard let actual = try value(collection, key) else {
                 report(RowFinding("there is a row, but nothing that it is of", path: child, index: definition))
@@ -139,7 +141,7 @@ public struct IndexCheck {
             let rows = indexCodec.prefix(of: id, collection: collection.keys)
             let right = IndexKeyCodec.row(rows, SortKey(actual, key))
             if !right.span.isEqual(to: row) {
-                report(RowFinding("a row has this child at a place where it is not", path: child, index: definition))
+                report(RowFinding("a row has another sort value than this child", path: child, index: definition))
             }
             return .next
         }
@@ -148,7 +150,7 @@ public struct IndexCheck {
 
 extension IndexKeyCodec {
     /// Decodes a whole row of an index; nil when the bytes are no such row.
-    func place(of row: Span<UInt8>, in id: UInt32) -> (collection: TreePath, row: Row)? {
+    func child(of row: Span<UInt8>, in id: UInt32) -> (collection: TreePath, row: Row)? {
         var end = prefix(of: id).count
         guard end < row.count else { return nil }
         var keys: [TreeKey] = []

@@ -12,11 +12,11 @@ struct RulesCommand: AsyncParsableCommand {
             commandName: "get", abstract: "Prints the rules as they were written.")
 
         @OptionGroup var options: ClientOptions
-        @OptionGroup var place: DatabaseOption
+        @OptionGroup var databaseOption: DatabaseOption
 
         func run() async throws {
             try await CommandSession.run(options, MessagesTarget.self, takesOnly: true) { client, output in
-                let result = try await client.call(Messages.Rules.Get(database: try place.name()))
+                let result = try await client.call(Messages.Rules.Get(database: try databaseOption.name()))
                 if let member = options.only {
                     try output.show(member: member, of: ["rules": .string(result.rules)])
                 } else if options.json {
@@ -35,13 +35,13 @@ struct RulesCommand: AsyncParsableCommand {
             discussion: "Problems of the rules are printed as FILE:line:column: message, and nothing changes.")
 
         @OptionGroup var options: ClientOptions
-        @OptionGroup var place: DatabaseOption
+        @OptionGroup var databaseOption: DatabaseOption
         @Argument(help: "The file that holds the rules.") var file: String
         @Flag(help: "Only say whether the rules are right.") var dryRun = false
 
         func request() throws -> Messages.Rules.Set {
             let text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self)
-            return Messages.Rules.Set(database: try place.name(), rules: text, dryRun: dryRun ? true : nil)
+            return Messages.Rules.Set(database: try databaseOption.name(), rules: text, dryRun: dryRun ? true : nil)
         }
 
         func failure(_ error: RPCError) -> CommandFailure { CommandFailure(error, ofRulesIn: file) }
@@ -58,9 +58,9 @@ struct IndexCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(commandName: "list", abstract: Messages.Indexes.List.summary)
 
         @OptionGroup var options: ClientOptions
-        @OptionGroup var place: DatabaseOption
+        @OptionGroup var databaseOption: DatabaseOption
 
-        func request() throws -> Messages.Indexes.List { Messages.Indexes.List(database: try place.name()) }
+        func request() throws -> Messages.Indexes.List { Messages.Indexes.List(database: try databaseOption.name()) }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(["pattern", "on", "state", "entries", "progress"], of: result.array ?? [])

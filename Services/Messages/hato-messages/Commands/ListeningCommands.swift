@@ -13,7 +13,7 @@ struct ListenCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var stream: StreamOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @OptionGroup var query: QueryOptions
     @Argument(help: "The path.") var path: String
     @Option(help: "Only what came after this version; with --epoch.") var since: UInt64?
@@ -21,7 +21,8 @@ struct ListenCommand: AsyncParsableCommand {
     @Option(help: "Gather the changes of so many milliseconds.") var coalesceMs: Int?
 
     private func request() throws -> Messages.Listen {
-        var request = Messages.Listen(database: try place.name(), path: try TreePath(path), query: try query.query())
+        var request = Messages.Listen(
+            database: try databaseOption.name(), path: try TreePath(path), query: try query.query())
         request.since = since
         request.epoch = epoch
         request.coalesceMs = coalesceMs
@@ -47,7 +48,7 @@ struct FollowCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var stream: StreamOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Option(help: "The last version that is known; 0: from the oldest that is kept. Without it: from now on.")
     var after: UInt64?
     @Option(help: "The epoch that version belongs to.") var epoch: String?
@@ -55,7 +56,7 @@ struct FollowCommand: AsyncParsableCommand {
 
     private func request() throws -> Messages.Follow {
         Messages.Follow(
-            database: try place.name(), after: after, epoch: epoch,
+            database: try databaseOption.name(), after: after, epoch: epoch,
             patterns: pattern.isEmpty ? nil : try pattern.map { try FeedPattern($0) })
     }
 

@@ -8,13 +8,14 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: "All lines show one version. For administrators.")
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path = "/"
     @Option(help: "Values a call.") var pageSize = 1_000
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
-            var request = Messages.Export(database: try place.name(), path: try TreePath(path), limit: pageSize)
+            var request = Messages.Export(
+                database: try databaseOption.name(), path: try TreePath(path), limit: pageSize)
             var bar = ProgressBar("export", total: nil, output: output)
             while true {
                 let page = try await client.call(request)
@@ -37,22 +38,22 @@ struct ImportCommand: AsyncParsableCommand {
         discussion: """
             A file holds one JSON tree, as Firebase exports it, when its name ends in .json or .json.gz or it begins with \
             {; any other holds lines as `export` prints them. Both may be gzipped and of any size; - is stdin. A file is \
-            read through once before anything is written, and what is wrong in it is told; stdin is not. So is a name \
-            that stands twice in an object, and a line whose path is that of another or lies below its value: as far as \
-            their names take 128 MiB an object, and their paths 256 MiB; of what is beyond, the last one stays. What is \
-            there and not in the file stays. Pages of it are written one after the other: after a failure the first ones are \
-            there, and importing the file again writes the same. For administrators.
+            read through once before anything is written, and refused with what is wrong in it; stdin is not. A \
+            name that an object has twice is refused, and so is a line whose path is that of another line or lies below its \
+            value: as far as the names of an object take 128 MiB, and the paths 256 MiB; beyond, the last one counts. Nodes \
+            that are not in the file stay. Its pages are written one after the other: after a failure the first ones are \
+            written, and importing the file again writes the same. For administrators.
             """)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The file; - is stdin.") var file: String
     @Option(help: "The path to write at.") var path = "/"
     @Flag(help: "Triggers do not fire; followers get only the fact of a write.") var disableTriggers = false
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
-            let (database, path) = (try place.name(), try TreePath(path))
+            let (database, path) = (try databaseOption.name(), try TreePath(path))
             var total: Int?
             if file != "-" { total = try Self.countRows(of: file, output) }
             var upload = RowUpload(

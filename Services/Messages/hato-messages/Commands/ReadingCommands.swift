@@ -8,7 +8,7 @@ struct GetCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "get", abstract: Messages.Get.summary)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path: String
     @Flag(help: "The names of the children without their data.") var shallow = false
     @Flag(help: "With priorities, without arrays.") var export = false
@@ -20,7 +20,8 @@ struct GetCommand: RequestCommand {
 
     func request() throws -> Messages.Get {
         Messages.Get(
-            database: try place.name(), path: try TreePath(path), form: shallow ? .shallow : export ? .export : .plain,
+            database: try databaseOption.name(), path: try TreePath(path),
+            form: shallow ? .shallow : export ? .export : .plain,
             etag: etag ? true : nil)
     }
 
@@ -38,14 +39,15 @@ struct QueryCommand: RequestCommand {
         commandName: "query", abstract: "Reads the children of a node that a query selects, in its order.")
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @OptionGroup var query: QueryOptions
     @Argument(help: "The path of the collection.") var path: String
     @Flag(help: "With priorities, without arrays.") var export = false
 
     func request() throws -> Messages.Get {
         Messages.Get(
-            database: try place.name(), path: try TreePath(path), query: try query.query() ?? TreeQuery(order: .key),
+            database: try databaseOption.name(), path: try TreePath(path),
+            query: try query.query() ?? TreeQuery(order: .key),
             form: export ? .export : .plain)
     }
 

@@ -103,7 +103,7 @@ struct RulesReportPage {
 
     var json: JSONValue {
         var coverage: JSONObject = ["rules": .number(Double(entries.count))]
-        for gap in gaps { coverage[gap.name] = .array(gap.entries.map(place)) }
+        for gap in gaps { coverage[gap.name] = .array(gap.entries.map(position)) }
         return [
             "cases": .number(Double(report.count)),
             "failures": .array(report.failures.map(failure)),
@@ -111,7 +111,7 @@ struct RulesReportPage {
         ]
     }
 
-    private func place(_ entry: RulesCoverage.Entry) -> JSONValue {
+    private func position(_ entry: RulesCoverage.Entry) -> JSONValue {
         [
             "path": .string(entry.rule.pattern), "rule": .string(entry.rule.kind.rawValue),
             "line": .number(Double(entry.line)), "column": .number(Double(entry.column)),

@@ -7,7 +7,7 @@ struct SetCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "set", abstract: Messages.Set.summary)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path: String
     @Argument(help: ValueArgument.help) var value: String
     @Option(help: "Only if the node still has this etag; null_etag: only if nothing is there.") var ifMatch: String?
@@ -15,7 +15,7 @@ struct SetCommand: RequestCommand {
 
     func request() throws -> Messages.Set {
         Messages.Set(
-            database: try place.name(), path: try TreePath(path), value: try ValueArgument.value(value),
+            database: try databaseOption.name(), path: try TreePath(path), value: try ValueArgument.value(value),
             ifMatch: ifMatch,
             ifVersion: ifVersion)
     }
@@ -26,14 +26,14 @@ struct PushCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "push", abstract: Messages.Push.summary)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path of the collection.") var path: String
     @Argument(help: ValueArgument.help) var value: String
     @Option(help: "A push id made before: the same push again changes nothing.") var key: String?
 
     func request() throws -> Messages.Push {
         Messages.Push(
-            database: try place.name(), path: try TreePath(path), value: try ValueArgument.value(value),
+            database: try databaseOption.name(), path: try TreePath(path), value: try ValueArgument.value(value),
             key: try key.map { try PushKey($0) })
     }
 }
@@ -43,14 +43,14 @@ struct UpdateCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "update", abstract: Messages.Update.summary)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path: String
     @Argument(help: ArgumentHelp("New values by relative path, a JSON object; - or @FILE.", valueName: "json"))
     var values: String
 
     func request() throws -> Messages.Update {
         Messages.Update(
-            database: try place.name(), path: try TreePath(path), values: try ValueArgument.object(values))
+            database: try databaseOption.name(), path: try TreePath(path), values: try ValueArgument.object(values))
     }
 }
 
@@ -59,11 +59,11 @@ struct RemoveCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "remove", abstract: Messages.Remove.summary)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path: String
     @Option(help: "Only if the node still has this etag.") var ifMatch: String?
 
     func request() throws -> Messages.Remove {
-        Messages.Remove(database: try place.name(), path: try TreePath(path), ifMatch: ifMatch)
+        Messages.Remove(database: try databaseOption.name(), path: try TreePath(path), ifMatch: ifMatch)
     }
 }

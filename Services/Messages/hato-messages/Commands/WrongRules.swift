@@ -13,7 +13,7 @@ extension CommandFailure {
 
     /// A server's error after rules were sent; its positions in them are reported with the file's name.
     init(_ error: RPCError, ofRulesIn file: String) {
-        let problems = (error.data["problems"]?.array ?? []).compactMap { RulesProblem(told: $0) }
+        let problems = (error.data["problems"]?.array ?? []).compactMap { RulesProblem(json: $0) }
         guard !problems.isEmpty else {
             self.init(error)
             return
@@ -25,7 +25,7 @@ extension CommandFailure {
 
 extension RulesProblem {
     /// In the form of the errors of `messages.rules.set`; nil for any other error.
-    fileprivate init?(told value: JSONValue) {
+    fileprivate init?(json value: JSONValue) {
         guard let line = value["line"]?.number.flatMap({ Int(exactly: $0) }),
             let column = value["column"]?.number.flatMap({ Int(exactly: $0) }), let message = value["message"]?.string
         else { return nil }

@@ -14,13 +14,13 @@ struct ImportChatsCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var options: ClientOptions
-    @OptionGroup var place: DatabaseOption
+    @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The file; - is stdin.") var file: String
     @Flag(help: "Tell what is wrong with a line and go on.") var skipBadLines = false
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
-            let database = try place.name()
+            let database = try databaseOption.name()
             let size = (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? nil
             let lines = try LineFile(path: file)
             var bar = ProgressBar("import", total: size, output: output)

@@ -17,7 +17,7 @@ final class EventFollowers: Sendable {
     }
 
     /// Why a follower lost its right, once it has.
-    private final class Withdrawal: Sendable {
+    private final class Revocation: Sendable {
         private let state = Mutex<String?>(nil)
 
         var reason: String? { state.withLock { $0 } }
@@ -47,19 +47,19 @@ final class EventFollowers: Sendable {
         let connection = context.connection
         // Nothing is sent, and nothing ends by itself, before the follower is known.
         let (known, begin) = AsyncStream.makeStream(of: Void.self)
-        let withdrawal = Withdrawal()
+        let revocation = Revocation()
         // Unstructured: ends with the connection, `unfollow`, its identity, or `stop`.
         let task = Task { [store] in
             for await _ in known {}
             let failure = await EventFollowers.send(from: start, of: store, to: connection, subscription)
-            if let reason = withdrawal.reason ?? failure { EventFollowers.sendEnd(subscription, connection, reason) }
+            if let reason = revocation.reason ?? failure { EventFollowers.sendEnd(subscription, connection, reason) }
             self.forget(key)
         }
         let identity = context.watchIdentity { change, _ in
             switch change {
             case .extended(.administrator), .replaced(.administrator): return
-            case .expired: withdrawal.because("token_expired")
-            case .extended, .replaced: withdrawal.because("permission_denied")
+            case .expired: revocation.because("token_expired")
+            case .extended, .replaced: revocation.because("permission_denied")
             }
             task.cancel()
         }
@@ -95,12 +95,12 @@ final class EventFollowers: Sendable {
             writer.member("reason")
             writer.write(reason)
         }
-        @Sendable func tell() {
+        @Sendable func send() {
             let isSent = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: members)
             // Never called when the connection closes first.
-            if !isSent, !connection.isClosed { connection.onDrain { tell() } }
+            if !isSent, !connection.isClosed { connection.onDrain { send() } }
         }
-        tell()
+        send()
     }
 
     /// The position a follower begins after; refused when it is not in this history or no longer kept.

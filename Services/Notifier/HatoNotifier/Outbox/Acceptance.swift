@@ -136,7 +136,7 @@ extension OutboxDraft {
     fileprivate mutating func begin(_ notification: NotificationRecord) {
         writes.put(NotificationRecord.key(notification.id), notification)
         writes.put(notification.purgeKey)
-        writes.tell(OutboxEvent(accepted: notification))
+        writes.record(OutboxEvent(accepted: notification))
     }
 
     fileprivate mutating func enqueue(

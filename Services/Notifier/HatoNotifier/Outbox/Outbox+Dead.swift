@@ -36,7 +36,7 @@ extension Outbox {
             draft.leaveDead(delivery)
             _ = delivery.machine.droppedByAdministrator(at: draft.now)
             draft.writes.put(delivery.key, delivery)
-            if let event = OutboxEvent(finished: delivery) { draft.writes.tell(event) }
+            if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
         }
     }
 

@@ -227,7 +227,7 @@ struct OutboxDraft {
             writes.put(delivery.deadKey, bytes: delivery.key.bytes)
             deadChange += 1
         }
-        if let event = OutboxEvent(finished: delivery) { writes.tell(event) }
+        if let event = OutboxEvent(finished: delivery) { writes.record(event) }
         pendingChange -= 1
     }
 

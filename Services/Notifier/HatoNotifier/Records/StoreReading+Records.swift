@@ -82,7 +82,7 @@ struct RecordWrites {
 
     mutating func delete(_ key: RecordKey) { writes.append((key, nil)) }
 
-    mutating func tell(_ event: OutboxEvent) { events.append(event) }
+    mutating func record(_ event: OutboxEvent) { events.append(event) }
 
     /// Writes everything, in the order it was said. Throws when the store would refuse it.
     func apply(to transaction: any StoreTransaction) throws {

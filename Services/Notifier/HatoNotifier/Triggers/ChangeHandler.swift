@@ -18,7 +18,7 @@ struct ChangeHandler: Sendable {
     /// Firings that are looked at to find out which lists are needed.
     private static let upcomingMax = 64
 
-    init(_ source: TriggerSource, _ triggers: [HeldTrigger], _ cursor: CursorRecord) {
+    init(_ source: TriggerSource, _ triggers: [FeedTrigger], _ cursor: CursorRecord) {
         self.source = source
         self.cursor = cursor
         window = FeedWindow(triggers)
@@ -31,7 +31,7 @@ struct ChangeHandler: Sendable {
     var isIdle: Bool { window.isEmpty }
 
     /// Takes commits up, in order; returns how many places they would take if they were new, of those that are not.
-    mutating func take(_ commits: [HeldCommit]) -> Int {
+    mutating func take(_ commits: [BufferedCommit]) -> Int {
         var skipped = 0
         for held in commits {
             guard isNew(held.commit) else {

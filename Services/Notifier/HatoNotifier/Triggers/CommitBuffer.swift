@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A commit with what it holds of the budget.
-struct HeldCommit: Sendable {
+struct BufferedCommit: Sendable {
     var commit: FeedCommit
     var reservation: ByteBudget.Reservation?
 
@@ -19,7 +19,7 @@ struct HeldCommit: Sendable {
 /// under way, by changes or by bytes, the appending one waits, and with it the feed.
 final class CommitBuffer: Sendable {
     private struct State {
-        var commits: [HeldCommit] = []
+        var commits: [BufferedCommit] = []
         /// Of commits that were appended and are not done.
         var held: [(slotCount: Int, bytes: Int)] = []
         var slotCount = 0
@@ -48,7 +48,7 @@ final class CommitBuffer: Sendable {
 
     /// Returns when the next one may come. Throws when the task is cancelled.
     func append(_ commit: FeedCommit) async throws {
-        var held = HeldCommit(commit: commit)
+        var held = BufferedCommit(commit: commit)
         held.reservation = try await budget.reserve(held.bytes)
         state.withLock { [held] state in
             state.commits.append(held)
@@ -85,7 +85,7 @@ final class CommitBuffer: Sendable {
     }
 
     /// What came, and may be nothing.
-    func takeNow() -> [HeldCommit] {
+    func takeNow() -> [BufferedCommit] {
         state.withLock { state in
             defer { state.commits = [] }
             return state.commits
@@ -93,7 +93,7 @@ final class CommitBuffer: Sendable {
     }
 
     /// Everything that came, at least one commit; nil after the end or when cancelled. Throws what ended it.
-    func takeAll() async throws -> [HeldCommit]? {
+    func takeAll() async throws -> [BufferedCommit]? {
         var rings = filled.makeAsyncIterator()
         while true {
             let end = state.withLock { $0.end }

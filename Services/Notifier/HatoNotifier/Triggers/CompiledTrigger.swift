@@ -127,9 +127,9 @@ struct CompiledTrigger: Sendable {
 
     /// The fields of a change that the condition asks for.
     private var conditionFields: [FieldPath] {
-        (condition?.places ?? []).compactMap { place in
-            guard let name = place.first, !pattern.parameterNames.contains(name) else { return nil }
-            return FieldPath.Side(rawValue: name).map { FieldPath(side: $0, keys: Array(place.dropFirst())) }
+        (condition?.memberPaths ?? []).compactMap { memberPath in
+            guard let name = memberPath.first, !pattern.parameterNames.contains(name) else { return nil }
+            return FieldPath.Side(rawValue: name).map { FieldPath(side: $0, keys: Array(memberPath.dropFirst())) }
         }
     }
 

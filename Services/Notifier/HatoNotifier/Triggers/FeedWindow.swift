@@ -1,7 +1,7 @@
 import HatoModel
 
 /// A trigger and where it begins.
-struct HeldTrigger: Sendable {
+struct FeedTrigger: Sendable {
     var compiled: CompiledTrigger
     var record: TriggerRecord
 
@@ -50,7 +50,7 @@ struct FeedWindow: Sendable {
         var isResting = false
     }
 
-    private let triggers: [HeldTrigger]
+    private let triggers: [FeedTrigger]
     private let byPattern: [String: [Int]]
     private var slots: [Slot] = []
     /// The number of the first slot, counted from the first that ever was.
@@ -59,7 +59,7 @@ struct FeedWindow: Sendable {
     /// Where the pass is: the number of a slot, and how many of the triggers of its pattern had their turn there.
     private var (scan, turns) = (0, 0)
 
-    init(_ triggers: [HeldTrigger]) {
+    init(_ triggers: [FeedTrigger]) {
         self.triggers = triggers
         progress = Array(repeating: Progress(), count: triggers.count)
         byPattern = Dictionary(grouping: triggers.indices) { triggers[$0].compiled.pattern.description }
@@ -69,7 +69,7 @@ struct FeedWindow: Sendable {
     private var end: Int { first + slots.count }
 
     /// - Parameter isHandled: its changes were handled in another history.
-    mutating func append(_ held: HeldCommit, isHandled: Bool, at time: UInt64) {
+    mutating func append(_ held: BufferedCommit, isHandled: Bool, at time: UInt64) {
         var mark = held.commit
         mark.changes = []
         let changes: [FeedChange?] = isHandled || held.commit.changes.isEmpty ? [nil] : held.commit.changes

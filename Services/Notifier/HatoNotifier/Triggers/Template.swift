@@ -27,7 +27,7 @@ struct Template: Hashable, Sendable {
                 guard let end = rest.firstIndex(of: "}") else { throw Template.unbalanced(text) }
                 if !literal.isEmpty { parts.append(.text(literal)) }
                 literal = ""
-                parts.append(try Template.place(String(rest[..<end]), parameters))
+                parts.append(try Template.placeholder(String(rest[..<end]), parameters))
                 rest = rest[rest.index(after: end)...]
             case "}": throw Template.unbalanced(text)
             default: literal.append(character)
@@ -36,7 +36,7 @@ struct Template: Hashable, Sendable {
         if !literal.isEmpty { parts.append(.text(literal)) }
     }
 
-    private static func place(_ name: String, _ parameters: [String]) throws(ArgumentError) -> Part {
+    private static func placeholder(_ name: String, _ parameters: [String]) throws(ArgumentError) -> Part {
         if parameters.contains(name) { return .parameter(name) }
         if let field = FieldPath(name) { return .field(field) }
         if name == "path" { return .path }

@@ -116,13 +116,13 @@ actor TriggerFeeds {
             try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue))
         }
         guard !records.isEmpty, let cursor = stored else { return }
-        let triggers = records.compactMap { record -> HeldTrigger? in
+        let triggers = records.compactMap { record -> FeedTrigger? in
             // Limits can have become tighter since it was set: then it is not served, and the log says so.
             guard let compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
                 logger.error("a stored trigger is not valid", metadata: ["trigger": "\(record.trigger.id)"])
                 return nil
             }
-            return HeldTrigger(compiled: compiled, record: record)
+            return FeedTrigger(compiled: compiled, record: record)
         }
         let patterns = Set(triggers.map(\.compiled.pattern))
         let subscription = try await client.subscribe(

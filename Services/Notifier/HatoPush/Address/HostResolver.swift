@@ -100,22 +100,22 @@ public final class SystemHostResolver: HostResolver {
     public func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
         let host = host.lowercased()
         let answer = await withCheckedContinuation { (continuation: CheckedContinuation<LookUpResult, Never>) in
-            let ask = LookUpQueue.Ask(host: host, caller: caller) { continuation.resume(returning: $0) }
-            let place: LookUpQueue.Place
-            switch state.withLock({ $0.asked(ask, at: .now) }) {
+            let call = LookUpQueue.Call(host: host, caller: caller) { continuation.resume(returning: $0) }
+            let ticket: LookUpQueue.Ticket
+            switch state.withLock({ $0.requested(call, at: .now) }) {
             case .known(let answer): return continuation.resume(returning: answer)
             case .waits(let taken, let instead):
-                place = taken
-                if let instead { instead.answered(.failure(.noLookUp(host: instead.host))) }
+                ticket = taken
+                if let instead { instead.completion(.failure(.noLookUp(host: instead.host))) }
             case .begins(let taken):
-                place = taken
+                ticket = taken
                 run(host)
             }
             let patience = limits.timeout.components
             let end = DispatchTime.now() + Double(patience.seconds) + Double(patience.attoseconds) * 1e-18
             deadlines.asyncAfter(deadline: end) { [self] in
-                guard let (late, answer) = state.withLock({ $0.timePassed(for: place, at: .now) }) else { return }
-                late.answered(answer)
+                guard let (late, answer) = state.withLock({ $0.timePassed(for: ticket, at: .now) }) else { return }
+                late.completion(answer)
             }
         }
         return try answer.get()
@@ -124,8 +124,8 @@ public final class SystemHostResolver: HostResolver {
     private func run(_ host: String) {
         threads.async { [self] in
             let answer = lookUp(host)
-            let (asks, next) = state.withLock { $0.answered(host, answer, at: .now) }
-            for ask in asks { ask.answered(answer) }
+            let (calls, next) = state.withLock { $0.lookedUp(host, answer, at: .now) }
+            for call in calls { call.completion(answer) }
             for host in next { run(host) }
         }
     }

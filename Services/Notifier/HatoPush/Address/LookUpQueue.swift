@@ -4,38 +4,38 @@ typealias LookUpResult = Result<[IPAddress], AddressRefusal>
 ///
 /// At most `lookUpsWaitingMax` callers wait for a look-up to begin, so nothing here walks through more.
 struct LookUpQueue {
-    /// A call, and what it does with its answer.
-    struct Ask: Sendable {
+    /// A caller that requests the addresses of a name, and what is done with the result.
+    struct Call: Sendable {
         var host: String
         var caller: LookUpCaller
-        var answered: @Sendable (LookUpResult) -> Void
+        var completion: @Sendable (LookUpResult) -> Void
     }
 
-    /// Which call of which name.
-    struct Place: Sendable {
+    /// Names a call.
+    struct Ticket: Sendable {
         var host: String
         var number: UInt64
     }
 
     enum Decision {
         case known(LookUpResult)
-        /// Until another look-up ends, or one of the same name. `instead` lost its place to it.
-        case waits(Place, instead: Ask?)
+        /// Until another look-up ends, or one of the same name. `instead` is dropped for it.
+        case waits(Ticket, instead: Call?)
         /// Its look-up is to begin now.
-        case begins(Place)
+        case begins(Ticket)
     }
 
     private struct LookUp {
-        /// For whom it is.
+        /// The caller that it began for.
         var caller: LookUpCaller
         var domain: String
         var began: ContinuousClock.Instant
-        /// By number: those that get its answer.
-        var asks: [UInt64: Ask] = [:]
+        /// By number: those that get its result.
+        var calls: [UInt64: Call] = [:]
     }
 
     private struct Waiting {
-        var ask: Ask
+        var call: Call
         var domain: String
     }
 
@@ -64,67 +64,68 @@ struct LookUpQueue {
 
     init(_ limits: ResolverLimits) { self.limits = limits }
 
-    mutating func asked(_ ask: Ask, at now: ContinuousClock.Instant) -> Decision {
-        let (host, caller, domain) = (ask.host, ask.caller, domain(ask.host))
+    mutating func requested(_ call: Call, at now: ContinuousClock.Instant) -> Decision {
+        let (host, caller, domain) = (call.host, call.caller, domain(call.host))
         if let known = addresses.value(of: host, at: now) { return .known(.success(known)) }
         if silent.value(of: DomainOfUser(uid: caller.uid, domain: domain), at: now) != nil {
             return .known(.failure(.silent(host)))
         }
         lastNumber += 1
-        let place = Place(host: host, number: lastNumber)
+        let ticket = Ticket(host: host, number: lastNumber)
         if running[host] != nil {
-            running[host]?.asks[place.number] = ask
-            return .waits(place, instead: nil)
+            running[host]?.calls[ticket.number] = call
+            return .waits(ticket, instead: nil)
         }
         if mayRun(caller, domain) {
             began(host, domain, for: caller, at: now)
-            running[host]?.asks[place.number] = ask
-            return .begins(place)
+            running[host]?.calls[ticket.number] = call
+            return .begins(ticket)
         }
         guard waitingOf[caller, default: 0] < limits.lookUpsWaitingPerUserMax else {
             return .known(.failure(.noLookUp(host: host)))
         }
-        var instead: Ask?
+        var instead: Call?
         if waiting.count >= limits.lookUpsWaitingMax {
-            guard let number = placeForOneMore(of: caller) else { return .known(.failure(.noLookUp(host: host))) }
-            instead = leaveWaiting(number)?.ask
+            guard let number = droppedCall(for: caller) else { return .known(.failure(.noLookUp(host: host))) }
+            instead = leaveWaiting(number)?.call
             if let user = instead?.caller.uid { forgetTurn(of: user) }
         }
-        waiting[place.number] = Waiting(ask: ask, domain: domain)
+        waiting[ticket.number] = Waiting(call: call, domain: domain)
         waitingOf.add(1, to: caller)
-        return .waits(place, instead: instead)
+        return .waits(ticket, instead: instead)
     }
 
     /// The newest call of the caller that has the most, registrations before deliveries; nil when the new call is it.
-    private func placeForOneMore(of caller: LookUpCaller) -> UInt64? {
+    private func droppedCall(for caller: LookUpCaller) -> UInt64? {
         func weight(_ caller: LookUpCaller, _ count: Int) -> (Int, Int) { (caller.isDelivery ? 0 : 1, count) }
         let most = waitingOf.max { weight($0.key, $0.value) < weight($1.key, $1.value) }
         guard let most, weight(most.key, most.value) > weight(caller, waitingOf[caller, default: 0] + 1) else {
             return nil
         }
-        return waiting.filter { $0.value.ask.caller == most.key }.keys.max()
+        return waiting.filter { $0.value.call.caller == most.key }.keys.max()
     }
 
-    /// A call has waited long enough: the call and its answer, unless it got one. A name that no call
+    /// A call has waited long enough: the call and its result, unless it got one. A name that no call
     /// waits for any more needs no look-up.
-    mutating func timePassed(for place: Place, at now: ContinuousClock.Instant) -> (Ask, LookUpResult)? {
-        if let ask = leaveWaiting(place.number)?.ask {
-            forgetTurn(of: ask.caller.uid)
-            return (ask, .failure(.noLookUp(host: ask.host)))
+    mutating func timePassed(for ticket: Ticket, at now: ContinuousClock.Instant) -> (Call, LookUpResult)? {
+        if let call = leaveWaiting(ticket.number)?.call {
+            forgetTurn(of: call.caller.uid)
+            return (call, .failure(.noLookUp(host: call.host)))
         }
-        guard let ask = running[place.host]?.asks.removeValue(forKey: place.number), let lookUp = running[place.host]
+        guard let call = running[ticket.host]?.calls.removeValue(forKey: ticket.number),
+            let lookUp = running[ticket.host]
         else { return nil }
-        // One that has hardly begun is no matter of the name servers.
-        guard now - lookUp.began >= limits.timeout / 2 else { return (ask, .failure(.noLookUp(host: ask.host))) }
-        let domain = DomainOfUser(uid: ask.caller.uid, domain: lookUp.domain)
+        // A look-up that has hardly begun shows nothing about the name servers.
+        guard now - lookUp.began >= limits.timeout / 2 else { return (call, .failure(.noLookUp(host: call.host))) }
+        let domain = DomainOfUser(uid: call.caller.uid, domain: lookUp.domain)
         silent.remember(true, of: domain, until: now + limits.memory)
-        return (ask, .failure(.silent(ask.host)))
+        return (call, .failure(.silent(call.host)))
     }
 
     /// The calls that waited for the name, and which names to look up next.
-    mutating func answered(
+    mutating func lookedUp(
         _ host: String, _ answer: LookUpResult, at now: ContinuousClock.Instant
-    ) -> (asks: [Ask], next: [String]) {
+    ) -> (calls: [Call], next: [String]) {
         if case .success(let found) = answer {
             addresses.remember(found, of: host, until: now + limits.memory)
         }
@@ -132,21 +133,21 @@ struct LookUpQueue {
         count(-1, ended.caller, ended.domain)
         var next: [String] = []
         while let waiting = nextWaiting() {
-            began(waiting.ask.host, waiting.domain, for: waiting.ask.caller, at: now)
-            next.append(waiting.ask.host)
+            began(waiting.call.host, waiting.domain, for: waiting.call.caller, at: now)
+            next.append(waiting.call.host)
         }
         forgetTurn(of: ended.caller.uid)
-        return (Array(ended.asks.values), next)
+        return (Array(ended.calls.values), next)
     }
 
     /// The longest waiting one of the user whose last look-up is longest ago.
     private func nextWaiting() -> Waiting? {
         guard running.count < limits.lookUpsMax else { return nil }
-        return waiting.lazy.filter { mayRun($0.value.ask.caller, $0.value.domain) }
+        return waiting.lazy.filter { mayRun($0.value.call.caller, $0.value.domain) }
             .min { (turn(of: $0.value), $0.key) < (turn(of: $1.value), $1.key) }?.value
     }
 
-    private func turn(of waiting: Waiting) -> UInt64 { turns[waiting.ask.caller.uid, default: 0] }
+    private func turn(of waiting: Waiting) -> UInt64 { turns[waiting.call.caller.uid, default: 0] }
 
     private func mayRun(_ caller: LookUpCaller, _ domain: String) -> Bool {
         guard running.count < limits.lookUpsMax else { return false }
@@ -157,17 +158,17 @@ struct LookUpQueue {
             && runningOfUser[caller.uid, default: 0] < limits.lookUpsPerUserMax
     }
 
-    /// Begins the look-up of a name; the calls that wait for the name get its answer.
+    /// Begins the look-up of a name; the calls that wait for the name get its result.
     private mutating func began(
         _ host: String, _ domain: String, for caller: LookUpCaller, at now: ContinuousClock.Instant
     ) {
         var lookUp = LookUp(caller: caller, domain: domain, began: now)
-        for number in waiting.filter({ $0.value.ask.host == host }).keys {
-            lookUp.asks[number] = leaveWaiting(number)?.ask
+        for number in waiting.filter({ $0.value.call.host == host }).keys {
+            lookUp.calls[number] = leaveWaiting(number)?.call
         }
         running[host] = lookUp
         count(1, caller, domain)
-        for ask in lookUp.asks.values { forgetTurn(of: ask.caller.uid) }
+        for call in lookUp.calls.values { forgetTurn(of: call.caller.uid) }
         turn += 1
         turns[caller.uid] = turn
     }
@@ -181,7 +182,7 @@ struct LookUpQueue {
 
     private mutating func leaveWaiting(_ number: UInt64) -> Waiting? {
         let left = waiting.removeValue(forKey: number)
-        if let left { waitingOf.add(-1, to: left.ask.caller) }
+        if let left { waitingOf.add(-1, to: left.call.caller) }
         return left
     }
 

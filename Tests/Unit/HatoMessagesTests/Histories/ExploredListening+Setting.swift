@@ -16,7 +16,7 @@ extension ExploredListening {
         var etag: String?
         var gathers = false
         /// Whether verdicts come with the group instead of in a later turn.
-        var judgesAtOnce = false
+        var authorisesAtOnce = false
         /// Whether others are live on the topic.
         var hasCompany = false
         /// Whether readings are as old as they may be.

@@ -90,7 +90,7 @@ struct ExploredListening: Hashable {
             states.append(State(children: [2, 3], isLong: true, written: 1))
             recent.changed(at: newest)
             changes.add(change(newest), at: newest)
-            try tell([newest], after: newest - 1)
+            try send([newest], after: newest - 1)
         }
         try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
         if setting.isOpen {
@@ -130,7 +130,7 @@ struct ExploredListening: Hashable {
         case .write(let own, let isLong): try write(own ? 0 : 1, isLong: isLong)
         case .doubt(let stands): try doubt(stands)
         case .answer: try answer()
-        case .verdict: try judge()
+        case .verdict: try authorise()
         case .search: try search()
         case .begin: begin()
         case .read: try read()
@@ -167,7 +167,7 @@ struct ExploredListening: Hashable {
         if state.written == 1 { state.children[1] = newest + 1 }
         state.isLong = false
         states.append(state)
-        if !setting.judgesAtOnce || state.mayRead {
+        if !setting.authorisesAtOnce || state.mayRead {
             outdated = newest
             try carryOut(
                 machine.authorisationBecameOutdated(sent: work?.sent ?? recent.lastSent, isWorking: work != nil))
@@ -175,10 +175,10 @@ struct ExploredListening: Hashable {
             try carryOut(machine.cancelled())
         }
         if state.written != nil { try tellTopic() }
-        if setting.judgesAtOnce { try judge() }
+        if setting.authorisesAtOnce { try authorise() }
     }
 
-    private mutating func judge() throws {
+    private mutating func authorise() throws {
         guard outdated != nil else { return }
         outdated = nil
         if states[states.count - 1].mayRead {
@@ -223,10 +223,10 @@ struct ExploredListening: Hashable {
         }
         if work != nil { return pending.append(newest) }
         guard isLive || setting.hasCompany || recent.isNeeded else { return recent.sent(through: newest) }
-        try tell([newest], after: before)
+        try send([newest], after: before)
     }
 
-    private mutating func tell(_ versions: [UInt64], after sent: UInt64) throws {
+    private mutating func send(_ versions: [UInt64], after sent: UInt64) throws {
         guard versions.contains(where: { states[Int($0)].isLong }) else {
             return try deliver(Work(sent: sent, versions: versions, snapshot: newest))
         }
@@ -248,7 +248,7 @@ struct ExploredListening: Hashable {
         try deliver(done)
         let notes = pending
         pending = []
-        if !notes.isEmpty { try tell(notes, after: done.snapshot) }
+        if !notes.isEmpty { try send(notes, after: done.snapshot) }
         if let work {
             try release(Self.topicID, through: work.sent)
             reached = parked.isEmpty ? nil : work.sent

@@ -69,13 +69,13 @@ final class HistoryListener {
 
     /// What is wrong with what it sees, if it should see this.
     ///
-    /// - Parameter judged: the state by which it may.
-    func problem(_ state: HistoryState, judged: HistoryState) throws -> String? {
+    /// - Parameter authorised: the state by which it may.
+    func problem(_ state: HistoryState, authorised: HistoryState) throws -> String? {
         let expected = view(of: state.node)
         guard sight.node == expected else {
             return "sees \(Self.text(sight.node)) instead of \(Self.text(expected)) at version \(version)"
         }
-        return try mayRead(judged) ? nil : "saw version \(version), which it may not read"
+        return try mayRead(authorised) ? nil : "saw version \(version), which it may not read"
     }
 
     private static func text(_ node: TreeNode) -> String {

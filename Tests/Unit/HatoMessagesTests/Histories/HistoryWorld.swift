@@ -123,7 +123,7 @@ final class HistoryWorld {
         try registry.checkBytes(of: ["masuo", "sazae"])
     }
 
-    private func tell(_ what: @autoclosure () -> String) {
+    private func trace(_ what: @autoclosure () -> String) {
         if tellsStory { story.append(what()) }
     }
 
@@ -156,7 +156,7 @@ final class HistoryWorld {
         let queue = queue
         let committed = try store.commit { try queue.commit(write, in: $0) }
         let newest = states[states.count - 1]
-        tell("\(committed.version): \(mutation.path) \(mutation.operation)")
+        trace("\(committed.version): \(mutation.path) \(mutation.operation)")
         if committed.version > newest.version {
             states.append(
                 HistoryState(version: committed.version, node: try newest.node.after(mutation), rules: newest.rules))
@@ -175,7 +175,7 @@ final class HistoryWorld {
     /// What was written since the last time becomes durable with one sync.
     private func publish() {
         if let snapshot = try? store.snapshot(), !unpublished.isEmpty {
-            tell("published \(unpublished.map(\.version))")
+            trace("published \(unpublished.map(\.version))")
             registry.groupBecameDurable(CommitGroup(commits: unpublished, snapshot: snapshot))
         }
         unpublished = []
@@ -189,7 +189,7 @@ final class HistoryWorld {
         let rules = try Rules.compile(random.pick(Self.rules))
         let administration = DatabaseAdministration(parts)
         let set = try store.commit { try administration.setRules(.default, rules, in: $0) }
-        tell("\(set.version): rules")
+        trace("\(set.version): rules")
         states.append(HistoryState(version: set.version, node: states[states.count - 1].node, rules: rules))
         adoptGroups()
         if random.chance(1, in: 2) { publish() }
@@ -234,7 +234,7 @@ final class HistoryWorld {
         listener.isOpen = false
         listener.asked = states[states.count - 1].version
         let has = "since \(request.since ?? 0), etag \(request.etag ?? "none")"
-        tell("\(subscription) on \(peer.id): \(listener.name), \(has)")
+        trace("\(subscription) on \(peer.id): \(listener.name), \(has)")
         let opening = Listener.Opening(
             connection: peer, subscription: subscription, caller: listener.caller, client: listener.caller.uid,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
@@ -304,7 +304,7 @@ final class HistoryWorld {
     }
 
     private func look(at item: HistoryPeer.Item, on peer: HistoryPeer) throws {
-        tell("    \(peer.id) < \(item.text)")
+        trace("    \(peer.id) < \(item.text)")
         func listener(_ subscription: String) -> HistoryListener? {
             listeners.first { $0.subscription == subscription && $0.peer === peer }
         }
@@ -333,8 +333,8 @@ final class HistoryWorld {
 
     private func check(_ listener: HistoryListener, _ when: String) throws {
         // A value that was read just before it came is shared when nothing of it has changed since.
-        let judged = state(at: max(listener.version, listener.asked))
-        if let problem = try listener.problem(state(at: listener.version), judged: judged) {
+        let authorised = state(at: max(listener.version, listener.asked))
+        if let problem = try listener.problem(state(at: listener.version), authorised: authorised) {
             throw HistoryFailure("\(listener.name) \(when): \(problem)")
         }
     }

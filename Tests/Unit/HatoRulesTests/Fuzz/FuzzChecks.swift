@@ -223,7 +223,7 @@ enum FuzzChecks {
         if guess == .unknown { count("undecided") }
         if guess == .doesNotHold, truth == .holds { return "\(text) holds with \(values), not without \(unknown)" }
         // Values that it does not read do not matter.
-        let read = Set(predicate.places.compactMap(\.first))
+        let read = Set(predicate.memberPaths.compactMap(\.first))
         let cut = predicate.truth(unknown: Set(names).subtracting(read)) { values[$0] }
         if cut != truth { return "\(text) reads more than \(read)" }
         return nil

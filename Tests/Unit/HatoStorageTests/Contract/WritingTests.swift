@@ -52,15 +52,15 @@ struct WritingTests {
     @Test(arguments: StoreWorld.grouping)
     func snapshotIsThatOfItsPositionInTheQueue(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
-            let told = Collected<[UInt64]>()
-            store.observeCommits { told.append($0.commits.map(\.version)) }
+            let observed = Collected<[UInt64]>()
+            store.observeCommits { observed.append($0.commits.map(\.version)) }
             let gate = try await Gate(holding: store)
-            let seen = Collected<(version: UInt64, value: String?, told: Int)>()
+            let seen = Collected<(version: UInt64, value: String?, observed: Int)>()
             for number in 0..<10 {
                 // Every fifth snapshot ends its group: the observers are at the same position.
                 store.submitSnapshot(endsGroup: number % 5 == 4) { result in
                     guard let snapshot = try? result.get() else { return }
-                    seen.append((snapshot.version, (try? snapshot.text("k")) ?? nil, told.all.joined().count))
+                    seen.append((snapshot.version, (try? snapshot.text("k")) ?? nil, observed.all.joined().count))
                 }
                 store.submit({ $0.put("k", String(number)) }, completion: { _ in })
             }
@@ -68,9 +68,9 @@ struct WritingTests {
             let found = try await seen.first(10)
             #expect(found.map(\.version) == Array(0...9))
             #expect(found.map(\.value) == [nil] + (0...8).map(String.init))
-            #expect(found[4].told == 4)
-            #expect(found[9].told == 9)
-            #expect(try await told.first(3).map(\.count) == [4, 5, 1])
+            #expect(found[4].observed == 4)
+            #expect(found[9].observed == 9)
+            #expect(try await observed.first(3).map(\.count) == [4, 5, 1])
             #expect(store.statistics["store.groups"] == 1)
         }
     }
@@ -257,18 +257,18 @@ struct WritingTests {
     func aPublishedSnapshotShowsItsVersionAndNothingLater(world: StoreWorld, readsBetween: Int) async throws {
         try await world.withStore { store, _ in
             let wrong = Collected<String>()
-            let told = Collected<UInt64>()
+            let observed = Collected<UInt64>()
             store.observeCommits { group in
                 let (version, row) = (group.snapshot.version, (try? group.snapshot.text("v")) ?? nil)
                 if row != String(version) { wrong.append("\(version) shows \(row ?? "nothing")") }
-                told.append(version)
+                observed.append(version)
             }
             let writes = 2_000
             for _ in 0..<writes {
                 store.submit({ $0.put("v", String($0.nextVersion)) }, completion: { _ in })
                 for _ in 0..<readsBetween { store.submit({ _ = try $0.rows() }, completion: { _ in }) }
             }
-            try await eventually("all are told") { told.all.last == UInt64(writes) }
+            try await eventually("all are observed") { observed.all.last == UInt64(writes) }
             #expect(wrong.all == [])
         }
     }

@@ -9,7 +9,7 @@ struct CacheHistory {
     private var random: SeededRandom
     private let tree = MemoryTree()
     private var planner: WritePlanner
-    private var waiting: [(ahead: AheadPlan, isOutdated: Bool)] = []
+    private var waiting: [(ahead: OptimisticPlan, isOutdated: Bool)] = []
     private var removals: [Mutation] = []
 
     /// Something that was read or planned through the cache is not what is stored.

@@ -177,18 +177,18 @@ import Testing
         var object: JSONObject = [:]
         for number in 0..<1_000 { object["k\(number)"] = .number(Double(number)) }
         var tree = try Self.tree([.set("/a", .object(object))])
-        var (told, amended) = (0, 0)
+        var (added, amended) = (0, 0)
         for number in 0..<1_000 {
             for step in try Self.apply(.set("/a/k7", .number(Double(number))), to: &tree) {
                 switch step {
-                case .added: told += 1
+                case .added: added += 1
                 case .amended: amended += 1
                 case .removed(_, _, let numbers): #expect(numbers.count > 100)
                 }
             }
         }
-        #expect(told < 10)
-        #expect(told + amended == 1_000)
+        #expect(added < 10)
+        #expect(added + amended == 1_000)
         #expect(tree.batches.first?.writes.first?.node.json["k7"] == 999)
         let removal = try #require(tree.batches.first?.removals.first)
         guard case .removed(_, "a", let numbers) = removal else { throw Unexpected() }
@@ -209,17 +209,17 @@ import Testing
                     case .removed(let path, let owner, let numbers):
                         #expect(kept.removeValue(forKey: path)?.owner == owner, "seed \(seed)")
                         for number in numbers {
-                            #expect(amendments.removeValue(forKey: number)?.place == path, "seed \(seed)")
+                            #expect(amendments.removeValue(forKey: number)?.entryPath == path, "seed \(seed)")
                         }
                     case .added(let entry):
                         #expect(kept.updateValue(entry, forKey: entry.write.path) == nil, "seed \(seed)")
                     case .amended(let amendment):
-                        #expect(kept[amendment.place] != nil, "seed \(seed)")
+                        #expect(kept[amendment.entryPath] != nil, "seed \(seed)")
                         #expect(amendments.updateValue(amendment, forKey: amendment.number) == nil, "seed \(seed)")
                         seen += 1
                     }
                 }
-                #expect(amendments.values.allSatisfy { kept[$0.place] != nil }, "seed \(seed)")
+                #expect(amendments.values.allSatisfy { kept[$0.entryPath] != nil }, "seed \(seed)")
                 // As restored from storage.
                 let entries = kept.values.map { entry in
                     DisconnectEntry(
@@ -229,7 +229,7 @@ import Testing
                     entries: entries,
                     amendments: amendments.values.map {
                         DisconnectAmendment(
-                            number: $0.number, place: $0.place,
+                            number: $0.number, entryPath: $0.entryPath,
                             write: DeferredWrite(path: $0.write.path, kept: $0.write.node.json))
                     })
                 #expect(again.count == tree.count && again.byteCount == tree.byteCount, "seed \(seed)")
@@ -260,7 +260,7 @@ import Testing
             for _ in 0..<Int.random(in: 1...12, using: &random.random) {
                 let call = random.next(owners: ["a", "b", "c"], cancels: false)
                 try Self.apply(call, to: &tree)
-                for (path, json) in try Self.places(call) {
+                for (path, json) in try Self.writes(of: call) {
                     expected = expected.setting(try TreeNode(json: json, at: path, serverValues: Zero()), at: path)
                 }
             }
@@ -335,7 +335,7 @@ import Testing
         }
     }
 
-    static func places(_ call: Call) throws -> [(TreePath, JSONValue)] {
+    static func writes(of call: Call) throws -> [(TreePath, JSONValue)] {
         switch call {
         case .set(let path, let value, _): [(try TreePath(path), value)]
         case .update(let path, let values):
@@ -364,7 +364,7 @@ private struct EntryList {
 
     mutating func apply(_ call: DisconnectTreeTests.Call) throws {
         if case .cancel(let path) = call { return try cancel(TreePath(path)) }
-        for (path, json) in try DisconnectTreeTests.places(call) {
+        for (path, json) in try DisconnectTreeTests.writes(of: call) {
             set(try TreeNode(json: json, at: .root, serverValues: Zero()), at: path)
         }
     }

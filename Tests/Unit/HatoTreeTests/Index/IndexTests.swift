@@ -25,12 +25,12 @@ import Testing
         let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec)
         let query = try TreeQuery(["orderBy": "date", "limitToLast": 1])
         let path = try TreePath("/chats/c1/messages")
-        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        let sortKeys = try runner.sortKeys(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
         #expect(rows.read == 1)
         var writer = JSONWriter()
-        try runner.write(places, at: path, .plain, to: &writer)
+        try runner.write(sortKeys, at: path, .plain, to: &writer)
         #expect(rows.read <= 1 + 4)
-        #expect(places.map(\.value) == [.leaf(.number(499))])
+        #expect(sortKeys.map(\.value) == [.leaf(.number(499))])
     }
 
     @Test func childrenInKeyOrderAreReadWithOneScan() throws {
@@ -42,10 +42,10 @@ import Testing
         let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec)
         let query = try TreeQuery(["orderBy": "date", "limitToLast": 30])
         let path = try TreePath("/chats/c1/messages")
-        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        let sortKeys = try runner.sortKeys(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
         let before = rows.scans
         var writer = JSONWriter()
-        try runner.write(places, at: path, .plain, to: &writer)
+        try runner.write(sortKeys, at: path, .plain, to: &writer)
         #expect(rows.scans == before + 1)
         #expect(rows.read == 30 + 30)
     }
@@ -57,11 +57,11 @@ import Testing
         let query = try TreeQuery(["orderBy": "date"])
         let rows = CountingRows(tree.rows)
         let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec, bytesMax: 300)
-        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        let sortKeys = try runner.sortKeys(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
         var writer = JSONWriter()
         writer.member("value")
         #expect {
-            try runner.write(places, at: path, .plain, to: &writer)
+            try runner.write(sortKeys, at: path, .plain, to: &writer)
         } throws: { error in
             if case TreeError.tooBig(bytesMax: 300) = error { true } else { false }
         }
@@ -246,16 +246,16 @@ import Testing
         var tree = try IndexedTree(rules: Self.chat)
         var values = JSONObject()
         for index in 0..<40 { values.append("k\(index)", .string(String(repeating: "x", count: 60_000))) }
-        for place in ["/other", "/chats/c1/messages"] {
-            try tree.update(place, values)
+        for path in ["/other", "/chats/c1/messages"] {
+            try tree.update(path, values)
             for after: JSONValue in ["y", [".value": 1, ".priority": 2], ["z": 1], .null] {
                 let update = JSONObject(uniqueMembers: values.members.map { .init($0.name, after) })
                 let planner = WritePlanner(
                     codec: tree.codec, indexes: IndexDeltas(tree.catalog, codec: tree.indexCodec))
-                let plan = try planner.plan(.update(update, at: TreePath(place)), reading: tree.rows, at: 1)
+                let plan = try planner.plan(.update(update, at: TreePath(path)), reading: tree.rows, at: 1)
                 let ranges = RangeCount()
                 plan.rows.apply(to: ranges)
-                #expect(ranges.count == 0, "\(place) \(after)")
+                #expect(ranges.count == 0, "\(path) \(after)")
                 #expect(plan.changes.filter { $0.before == nil }.count >= 20)
             }
         }
@@ -271,21 +271,22 @@ import Testing
 
     @Test func bytesOfIndexRowsSortLikePositions() throws {
         var data = RandomTree(random: SeededRandom(seed: 42))
-        var places: [SortKey] = []
+        var sortKeys: [SortKey] = []
         for _ in 0..<600 {
             let json: JSONValue = data.random.chance(1, in: 10) ? ["x": 1] : data.primitive()
-            places.append(SortKey(SortValue(try TreeNode(json: json)), data.key()))
+            sortKeys.append(SortKey(SortValue(try TreeNode(json: json)), data.key()))
         }
-        let rows = places.map { (place: $0, row: IndexKeyCodec.row([9], $0)) }
+        let rows = sortKeys.map { (sortKey: $0, row: IndexKeyCodec.row([9], $0)) }
         for (left, right) in zip(rows, rows.dropFirst()) {
-            let isComplete = IndexKeyCodec.isComplete(left.place.value) || IndexKeyCodec.isComplete(right.place.value)
-            guard isComplete, left.place != right.place else { continue }
+            let isComplete =
+                IndexKeyCodec.isComplete(left.sortKey.value) || IndexKeyCodec.isComplete(right.sortKey.value)
+            guard isComplete, left.sortKey != right.sortKey else { continue }
             #expect(
-                (left.place < right.place) == left.row.lexicographicallyPrecedes(right.row),
-                "\(left.place) \(right.place)")
+                (left.sortKey < right.sortKey) == left.row.lexicographicallyPrecedes(right.row),
+                "\(left.sortKey) \(right.sortKey)")
         }
-        for (place, row) in rows where IndexKeyCodec.isComplete(place.value) {
-            #expect(IndexKeyCodec.decode(row.span, from: 1)?.place == place)
+        for (sortKey, row) in rows where IndexKeyCodec.isComplete(sortKey.value) {
+            #expect(IndexKeyCodec.decode(row.span, from: 1)?.sortKey == sortKey)
         }
         let broken: [UInt8] = [9, 0x40, 1]
         #expect(IndexKeyCodec.decode(broken.span, from: 1) == nil)

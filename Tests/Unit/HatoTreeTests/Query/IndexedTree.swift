@@ -38,10 +38,10 @@ struct IndexedTree {
     }
 
     /// Builds one page of the first unfinished index; returns false when there is none.
-    mutating func buildPage(childrenMax: Int = 2, placesMax: Int = 5) throws -> Bool {
+    mutating func buildPage(childrenMax: Int = 2, nodesMax: Int = 5) throws -> Bool {
         guard let (definition, cursor) = catalog.building else { return false }
         let builder = IndexBuilder(definition, reader: rows, codec: codec, indexCodec: indexCodec)
-        let page = try builder.page(after: cursor, childrenMax: childrenMax, placesMax: placesMax)
+        let page = try builder.page(after: cursor, childrenMax: childrenMax, nodesMax: nodesMax)
         page.rows.apply(to: rows)
         catalog.pageApplied(page)
         return true
@@ -92,7 +92,7 @@ struct IndexedTree {
     /// The keys that a query selects, by its plan.
     func keys(_ query: TreeQuery, at path: String) throws -> [String] {
         let path = try TreePath(path)
-        return try runner.places(query, at: path, by: QueryPlan(query, at: path, in: catalog)).map(\.key.text)
+        return try runner.sortKeys(query, at: path, by: QueryPlan(query, at: path, in: catalog)).map(\.key.text)
     }
 
     /// All rows of indexes.

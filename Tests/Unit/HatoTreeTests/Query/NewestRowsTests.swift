@@ -40,7 +40,7 @@ import Testing
         var runner = QueryRunner(steps, codec: tree.codec, indexCodec: tree.indexCodec)
         runner.newest = memory
         let plan = QueryPlan(query, at: room, in: tree.catalog)
-        return try runner.places(query, at: room, by: plan).map(\.key.text)
+        return try runner.sortKeys(query, at: room, by: plan).map(\.key.text)
     }
 
     @Test func readsForwardsTheNewestRowsAndLaterOnes() throws {

@@ -155,15 +155,15 @@ struct RandomHistory {
             var used: [TreePath] = []
             let base = random.chance(1, in: 2) ? TreePath.root : collection()
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                var place = path()
-                guard place.depth > base.depth else { continue }
-                place = TreePath(
-                    uncheckedKeys: Array(place.keys.dropFirst(base.depth)), isPriority: random.chance(1, in: 6))
-                let clashes = used.contains { $0.node.isAtOrAbove(place.node) || place.node.isAtOrAbove($0.node) }
+                var sortKey = path()
+                guard sortKey.depth > base.depth else { continue }
+                sortKey = TreePath(
+                    uncheckedKeys: Array(sortKey.keys.dropFirst(base.depth)), isPriority: random.chance(1, in: 6))
+                let clashes = used.contains { $0.node.isAtOrAbove(sortKey.node) || sortKey.node.isAtOrAbove($0.node) }
                 if clashes { continue }
-                used.append(place)
+                used.append(sortKey)
                 let value = random.chance(1, in: 3) ? .null : data.value(depth: 1)
-                values[String(place.text.dropFirst())] = place.isPriority ? data.priority() : value
+                values[String(sortKey.text.dropFirst())] = sortKey.isPriority ? data.priority() : value
             }
             if values.isEmpty { return [] }
             return try tree.apply(.update(values, at: base))
@@ -174,11 +174,11 @@ struct RandomHistory {
         let query = data.query()
         let path = collection()
         let expected = query.select(from: tree.model.node(at: path))
-        let wanted = expected.map { query.place(of: $0) }
+        let wanted = expected.map { query.sortKey(of: $0) }
         let plan = QueryPlan(query, at: path, in: tree.catalog)
         for plan in Set([plan, .everyChild]) {
-            let places = try tree.runner.places(query, at: path, by: plan)
-            try #require(places == wanted, "\(comment): \(query.json) at \(path) by \(plan)")
+            let sortKeys = try tree.runner.sortKeys(query, at: path, by: plan)
+            try #require(sortKeys == wanted, "\(comment): \(query.json) at \(path) by \(plan)")
         }
         var writer = JSONWriter()
         try tree.runner.write(wanted, at: path, .export, to: &writer)
@@ -213,8 +213,8 @@ struct WindowClient {
         case .nothing: return
         case .fresh:
             var writer = JSONWriter()
-            let places = try window.places(reading: tree.runner)
-            try tree.runner.write(places, at: window.path, .export, to: &writer)
+            let sortKeys = try window.sortKeys(reading: tree.runner)
+            try tree.runner.write(sortKeys, at: window.path, .export, to: &writer)
             apply(try client.apply([.init(type: .put, path: "/", data: JSONParser.parse(writer.bytes))]))
         case .events(let events):
             apply(try client.apply(events.map { try $0.entry }))

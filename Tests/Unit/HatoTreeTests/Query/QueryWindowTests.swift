@@ -92,7 +92,7 @@ import Testing
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(try world.hear(world.tree.set("/", ["m": Self.three, "n": 1])) == "nothing")
         #expect(try world.hear(world.tree.set("/m", ["q": ["date": 1]])) == "fresh")
-        #expect(try world.window.places(reading: world.tree.runner).map(\.key.text) == ["q"])
+        #expect(try world.window.sortKeys(reading: world.tree.runner).map(\.key.text) == ["q"])
         #expect(try world.hear(world.tree.set("/m", .null)) == "fresh")
         #expect(world.window.count == 0)
     }
@@ -101,8 +101,8 @@ import Testing
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         var changes: [PathChange] = []
         for index in 0..<100 { changes += try world.tree.set("/m/c/f\(index)", 1) }
-        let told = try world.hear(changes)
-        #expect(told.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
+        let events = try world.hear(changes)
+        #expect(events.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
     }
 
     /// The whole value is written from its rows, and refused when it is too big.
@@ -176,7 +176,7 @@ import Testing
             let rows = CountingRows(world.tree.rows)
             let runner = QueryRunner(rows, codec: world.tree.codec, indexCodec: world.tree.indexCodec)
             _ = try world.window.apply(changes, reading: runner)
-            #expect(try world.window.places(reading: runner).map(\.key.text).first == "k\(index - 50)")
+            #expect(try world.window.sortKeys(reading: runner).map(\.key.text).first == "k\(index - 50)")
             if rows.read > 20 { scans.append(index) }
         }
         #expect(scans.count <= 2)
@@ -204,7 +204,7 @@ import Testing
             let before = rows.steps
             _ = try window.apply(changes, reading: runner)
             steps += rows.steps - before
-            let shown = try window.places(reading: runner).map(\.key.text)
+            let shown = try window.sortKeys(reading: runner).map(\.key.text)
             #expect(shown == ["k\(number + 1)", "k\(number + 2)"])
         }
         #expect(steps < 1_200)
@@ -224,9 +224,9 @@ import Testing
                 do {
                     _ = try failing.apply(changes, reading: runner)
                 } catch is ReadingMeter.Exhausted {
-                    let told = try failing.apply(changes, reading: world.tree.runner)
+                    let events = try failing.apply(changes, reading: world.tree.runner)
                     var fresh = world.window
-                    #expect(try told == fresh.apply(changes, reading: world.tree.runner))
+                    #expect(try events == fresh.apply(changes, reading: world.tree.runner))
                 }
             }
         }

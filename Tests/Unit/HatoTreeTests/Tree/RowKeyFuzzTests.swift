@@ -26,21 +26,21 @@ import Testing
 
     @Test func rowsOfIndexesAreReadBackInOrder() {
         let failures = FuzzInputs.failures(2_000) { random in
-            let places = (0..<2).map { _ in SortKey(random.sortValue(), random.treeKey()) }
-            let rows = places.map { IndexKeyCodec.row([9], $0) }
-            for (place, row) in zip(places, rows) {
-                guard let read = IndexKeyCodec.decode(row.span, from: 1) else { return "not read: \(place)" }
-                guard read.place.key == place.key, read.isTruncated || read.place.value == place.value else {
-                    return "not read back: \(place)"
+            let sortKeys = (0..<2).map { _ in SortKey(random.sortValue(), random.treeKey()) }
+            let rows = sortKeys.map { IndexKeyCodec.row([9], $0) }
+            for (sortKey, row) in zip(sortKeys, rows) {
+                guard let read = IndexKeyCodec.decode(row.span, from: 1) else { return "not read: \(sortKey)" }
+                guard read.sortKey.key == sortKey.key, read.isTruncated || read.sortKey.value == sortKey.value else {
+                    return "not read back: \(sortKey)"
                 }
-                guard read.isTruncated != IndexKeyCodec.isComplete(place.value) else {
-                    return "complete or not: \(place)"
+                guard read.isTruncated != IndexKeyCodec.isComplete(sortKey.value) else {
+                    return "complete or not: \(sortKey)"
                 }
             }
-            guard places.allSatisfy({ IndexKeyCodec.isComplete($0.value) }) else { return nil }
-            let order = places[0] == places[1] ? 0 : places[0] < places[1] ? -1 : 1
+            guard sortKeys.allSatisfy({ IndexKeyCodec.isComplete($0.value) }) else { return nil }
+            let order = sortKeys[0] == sortKeys[1] ? 0 : sortKeys[0] < sortKeys[1] ? -1 : 1
             let byBytes = rows[0] == rows[1] ? 0 : rows[0].lexicographicallyPrecedes(rows[1]) ? -1 : 1
-            return order == byBytes ? nil : "\(places): \(byBytes)"
+            return order == byBytes ? nil : "\(sortKeys): \(byBytes)"
         }
         #expect(failures == [])
     }

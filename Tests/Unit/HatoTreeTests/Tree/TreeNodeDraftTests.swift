@@ -19,9 +19,11 @@ struct TreeNodeDraftTests {
                 node = node.setting(value, at: path)
                 draft.set(value, at: path)
                 let summary = draft.summary(at: path)
-                let told = node.node(at: path)
-                #expect(summary.isEmpty == told.isEmpty && summary.leaf == told.leaf, "seed \(seed), round \(round)")
-                #expect(summary.priority == told.priority, "seed \(seed), round \(round)")
+                let expected = node.node(at: path)
+                #expect(
+                    summary.isEmpty == expected.isEmpty && summary.leaf == expected.leaf, "seed \(seed), round \(round)"
+                )
+                #expect(summary.priority == expected.priority, "seed \(seed), round \(round)")
             }
             #expect(draft.node == node, "seed \(seed), round \(round)")
         }

@@ -1,7 +1,7 @@
 import HatoModel
 
 /// A write that was planned before its turn, with the basis of the plan.
-public struct AheadPlan: Sendable {
+public struct OptimisticPlan: Sendable {
     /// What the write changes.
     public let plan: WritePlan
     /// The basis: the plan is valid as long as it has not changed.
@@ -16,7 +16,7 @@ public struct AheadPlan: Sendable {
 /// long as no commit changes that, planning again would give the same result.
 public struct PlanBasis: Sendable {
     /// The written nodes.
-    private var places: Set<TreePath> = []
+    private var written: Set<TreePath> = []
     /// The nodes above them.
     private var above: Set<TreePath> = []
     /// For removed nodes: the ancestors that lose their last child with them …
@@ -27,16 +27,16 @@ public struct PlanBasis: Sendable {
     init(_ targets: [TreePath], _ plan: WritePlan) {
         let changes = plan.changes
         // Their rows are replaced as they were read.
-        places.formUnion(plan.unpacked)
+        written.formUnion(plan.unpacked)
         for target in targets {
             let node = target.node
-            places.insert(node)
+            written.insert(node)
             for depth in (0..<node.depth).reversed() where !above.insert(node.prefix(depth)).inserted { break }
         }
         // Whatever else is written then, the root exists.
         if changes.contains(where: \.rootCameOrWent) { vanished.insert(.root) }
         // The priority of a leaf that becomes an object is part of the change.
-        for change in changes { if let depth = change.replacedLeafDepth { places.insert(change.path.prefix(depth)) } }
+        for change in changes { if let depth = change.replacedLeafDepth { written.insert(change.path.prefix(depth)) } }
         for change in changes where change.after?.isEmpty == true && !change.path.isPriority && !change.path.isRoot {
             remaining.insert(change.path.prefix(change.existsDepth))
             for depth in change.existsDepth + 1..<max(change.path.depth, change.existsDepth + 1) {
@@ -58,7 +58,7 @@ public struct PlanBasis: Sendable {
         )
         for depth in 0...path.depth {
             let node = path.prefix(depth)
-            if places.contains(node) || vanished.contains(node) { return true }
+            if written.contains(node) || vanished.contains(node) { return true }
             if isRemoval, remaining.contains(node) { return true }
             // The commit created or removed this node, or it was a leaf.
             if lower < depth && depth <= upper || change.replacedLeafDepth == depth, above.contains(node) {
