@@ -48,6 +48,11 @@ public struct MessagesLimits: Limits, Hashable {
     /// Rows that the publisher's thread reads for the events of one topic in one group of commits; events that take
     /// more are made on a reader's thread. So many rows take about 1 ms.
     public var eventRowsMax = 1_000
+    /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
+    /// its turn; the events of the topics that are left are worked out on readers' threads.
+    public var eventsTurnMs = 10
+    /// Topics whose events are worked out on readers' threads at one time; one of each client.
+    public var topicUpdatesMax = 2
     /// Milliseconds for which the publisher's thread authorises listeners again after commits that may have changed
     /// their rights, before other work has its turn; at least one verdict is found in a turn.
     public var rightsTurnMs = 5
@@ -161,6 +166,12 @@ public struct MessagesLimits: Limits, Hashable {
         Limit("coalesce-ms-max", \.coalesceMsMax, 1...3_600_000, "the longest coalesceMs of a listener"),
         Limit(
             "event-rows-max", \.eventRowsMax, counts, "rows read on the publisher's thread for the events of one topic"),
+        Limit(
+            "events-turn-ms", \.eventsTurnMs, 0...10_000,
+            "milliseconds for which the events of one group of commits are worked out on the publisher's thread"),
+        Limit(
+            "topic-updates-max", \.topicUpdatesMax, 1...1_000,
+            "topics whose events are worked out on readers' threads at one time"),
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "milliseconds for which listeners are authorised again at a time when what their rights depend on has changed"

@@ -7,6 +7,10 @@ import Synchronization
 /// However many responses and notifications other threads post, the loop is woken once until it has taken them all, and
 /// each connection they touch writes once. Per thread and connection they arrive in the order posted.
 ///
+/// **Turns.** What requests wait for is done at once. Notifications are sent in turns of a bounded size, in which the
+/// connections that have some take turns, too; between two turns of the loop it reads from its sockets and responds. So
+/// the notifications of some connections delay neither the requests of others nor their notifications by much.
+///
 /// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.
 final class LoopHub: @unchecked Sendable {
     enum Item {
@@ -14,6 +18,16 @@ final class LoopHub: @unchecked Sendable {
         case notification(RPCConnection, OutgoingNotification)
         case opened(RPCConnection, subscription: String, by: UInt64)
         case run(RPCConnection, @Sendable (ConnectionHandler) -> Void)
+
+        var connection: RPCConnection {
+            switch self {
+            case .response(let connection, _, _, _), .notification(let connection, _), .opened(let connection, _, _),
+                .run(let connection, _):
+                connection
+            }
+        }
+
+        var isNotification: Bool { if case .notification = self { true } else { false } }
     }
 
     let loop: any EventLoop
@@ -27,6 +41,9 @@ final class LoopHub: @unchecked Sendable {
     // Loop only.
     private var handlers: [UInt64: ConnectionHandler] = [:]
     private var touched: [ConnectionHandler] = []
+    private var turns = NotificationTurns()
+    /// Whether a turn for notifications follows, after the loop has read from its sockets.
+    private var isTurnScheduled = false
     /// The array the mailbox had before: given back empty, so that neither is allocated anew.
     private var spare: [Item] = []
     private var sweep: RepeatedTask?
@@ -58,7 +75,10 @@ final class LoopHub: @unchecked Sendable {
         if isStopped.load(ordering: .acquiring) { body() } else { loop.execute(body) }
     }
 
-    var isMailboxEmpty: Bool { !isWoken.load(ordering: .acquiring) }
+    /// Whether nothing that was posted for a connection waits. On the loop.
+    func hasDelivered(to connection: RPCConnection) -> Bool {
+        !isWoken.load(ordering: .acquiring) && !turns.isWaiting(connection)
+    }
 
     // MARK: On the loop
 
@@ -68,28 +88,54 @@ final class LoopHub: @unchecked Sendable {
             swap(&items, &posted)
             isWoken.store(false, ordering: .releasing)
         }
-        for item in items {
-            switch item {
-            case .response(let connection, let ticket, let response, let isError):
-                touch(connection)?.responded(ticket, response, isError: isError)
-            case .notification(let connection, let notification): touch(connection)?.deliver(notification)
-            case .opened(let connection, let subscription, let sequence):
-                connection.handler?.subscriptionOpened(subscription, by: sequence)
-            case .run(let connection, let body):
-                if let handler = touch(connection) { body(handler) }
-            }
-        }
+        var left = isTurnScheduled ? 0 : server.limits.notificationsPerTurnMax
+        for item in items { take(item, &left) }
         items.removeAll(keepingCapacity: items.count < 4_096)
         spare = items
         let handlers = touched
         touched.removeAll(keepingCapacity: touched.count < 4_096)
         for handler in handlers { handler.settle() }
+        takeTurns(&left)
     }
 
-    private func touch(_ connection: RPCConnection) -> ConnectionHandler? {
-        guard let handler = connection.handler else { return nil }
-        if handler.touch() { touched.append(handler) }
-        return handler
+    /// - Parameter left: how many notifications fit into this turn.
+    private func take(_ item: Item, _ left: inout Int) {
+        guard let handler = item.connection.handler else { return }
+        if turns.isWaiting(item.connection) || item.isNotification && left <= 0 { return turns.wait(item) }
+        deliver(item, to: handler)
+        if item.isNotification {
+            left -= 1
+            turns.lineUp(item.connection)
+        } else if handler.touch() {
+            touched.append(handler)
+        }
+    }
+
+    private func deliver(_ item: Item, to handler: ConnectionHandler) {
+        switch item {
+        case .response(_, let ticket, let response, let isError):
+            handler.responded(ticket, response, isError: isError)
+        case .notification(_, let notification): handler.deliver(notification)
+        case .opened(_, let subscription, let sequence): handler.subscriptionOpened(subscription, by: sequence)
+        case .run(_, let body): body(handler)
+        }
+    }
+
+    /// Lets connections write the notifications they were given, and gives them those that wait.
+    private func takeTurns(_ left: inout Int) {
+        while left > 0, let (connection, items) = turns.takeNext() {
+            left -= NotificationTurns.writeCost + items.count
+            for item in items { if let handler = connection.handler { deliver(item, to: handler) } }
+            connection.handler?.settle()
+        }
+        guard !turns.isEmpty, !isTurnScheduled else { return }
+        isTurnScheduled = true
+        // A task without a delay would run before the loop looks at its sockets.
+        loop.scheduleTask(in: .microseconds(20)) {
+            self.isTurnScheduled = false
+            var left = self.server.limits.notificationsPerTurnMax
+            self.takeTurns(&left)
+        }
     }
 
     func add(_ handler: ConnectionHandler) {

@@ -151,7 +151,7 @@ public final class RPCConnection: Sendable {
     func respond(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
         // On the loop, while it hands on lines, the response needs no mailbox; but it must not overtake what was posted
         // before it (a listener sees its own write before the response of that write).
-        if hub.loop.inEventLoop, hub.isMailboxEmpty, let handler, handler.isHandingOn {
+        if hub.loop.inEventLoop, hub.hasDelivered(to: self), let handler, handler.isHandingOn {
             handler.responded(ticket, response, isError: isError)
         } else {
             hub.post(.response(self, ticket, response, isError: isError))

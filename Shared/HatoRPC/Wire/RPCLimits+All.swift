@@ -52,6 +52,9 @@ extension RPCLimits {
             "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
             "notifications that one peer has not received, in bytes; above, its listeners fall behind"),
         Limit(
+            "notifications-per-turn-max", \.notificationsPerTurnMax, counts,
+            "notifications that a thread of connections sends before requests have their turn"),
+        Limit(
             "connections-max", \.connectionsMax, counts,
             "connections; at the limit, a new one replaces the longest silent one without a credential, else the oldest one "
                 + "of the user with the most, or is refused (too_many_connections)"),

@@ -40,6 +40,9 @@ public struct RPCLimits: Limits, Hashable {
     /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` returns false. With what else a
     /// connection takes, a peer that never reads costs less than 1,000 KiB.
     public var unsentNotificationBytesMax = 936 << 10
+    /// Notifications that an event loop sends before it reads from its sockets again and responds; a write to a socket
+    /// counts as ten. So many take some milliseconds.
+    public var notificationsPerTurnMax = 4_000
     /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
     /// none, the new one is refused (`too_many_connections`).
     public var connectionsMax = 16_384

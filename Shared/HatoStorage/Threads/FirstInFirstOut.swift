@@ -9,6 +9,7 @@ package struct FirstInFirstOut<Element> {
     private static var keptMax: Int { 1_024 }
 
     package var isEmpty: Bool { head == elements.count }
+    package var count: Int { elements.count - head }
 
     package mutating func append(_ element: Element) { elements.append(element) }
 

@@ -4,7 +4,7 @@
 ///   waits for one job of each other client, however many jobs the others have.
 /// - The jobs of one client run in the order in which they were appended, and so many at a time.
 /// - While jobs of the service and of clients wait, they alternate.
-struct TurnQueue<Job> {
+package struct TurnQueue<Job> {
     private struct Client {
         /// The job that runs next, usually the only one that waits.
         var next: Job?
@@ -15,6 +15,8 @@ struct TurnQueue<Job> {
         var isInTurns = false
 
         var isIdle: Bool { next == nil && running == 0 }
+        /// How many wait or run.
+        var count: Int { (next == nil ? 0 : 1) + further.count + running }
 
         mutating func append(_ job: Job) {
             if next == nil { next = job } else { further.append(job) }
@@ -46,17 +48,17 @@ struct TurnQueue<Job> {
 
     /// - Parameter runningMax: how many jobs of one client may run at a time: then `ended` follows each; nil: any
     ///   number.
-    init(runningMax: Int? = nil) { self.runningMax = runningMax }
+    package init(runningMax: Int? = nil) { self.runningMax = runningMax }
 
     /// - Parameter client: nil for a job of the service.
-    mutating func append(_ job: Job, of client: String?) {
+    package mutating func append(_ job: Job, of client: String?) {
         count += 1
         guard let client else { return service.append(job) }
         if update(client, { $0.append(job) }) { turns.append(client) }
     }
 
     /// The job that runs next; nil when none may.
-    mutating func takeNext() -> (job: Job, client: String?)? {
+    package mutating func takeNext() -> (job: Job, client: String?)? {
         let isOfService = !service.isEmpty && (isServiceNext || turns.isEmpty)
         guard let next = isOfService ? service.takeFirst().map({ ($0, nil) }) : takeOfClient() else { return nil }
         isServiceNext = !isOfService
@@ -65,10 +67,13 @@ struct TurnQueue<Job> {
     }
 
     /// A job of the client that `takeNext` has returned is over.
-    mutating func ended(of client: String?) {
+    package mutating func ended(of client: String?) {
         guard runningMax != nil, let client else { return }
         if update(client, { $0.running = max(0, $0.running - 1) }) { turns.append(client) }
     }
+
+    /// How many jobs of a client wait, or are counted as running.
+    package func count(of client: String) -> Int { clients[client]?.count ?? 0 }
 
     private mutating func takeOfClient() -> (Job, String?)? {
         guard let client = turns.takeFirst() else { return nil }

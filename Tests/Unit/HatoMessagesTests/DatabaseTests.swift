@@ -280,12 +280,11 @@ final class KeptStore: Store {
     private let beforeBackup: @Sendable () -> Void
     private let records = Atomic(0)
     /// Whether what is read for topics waits until there are two newer groups.
-    private let topicsAreSlow: Bool
+    let topicsAreSlow = Atomic(false)
     private let slowReads = Mutex<[(version: UInt64, body: @Sendable () -> Void)]>([])
 
-    init(_ store: any Store, topicsAreSlow: Bool = false, beforeBackup: @escaping @Sendable () -> Void = {}) {
+    init(_ store: any Store, beforeBackup: @escaping @Sendable () -> Void = {}) {
         self.store = store
-        self.topicsAreSlow = topicsAreSlow
         self.beforeBackup = beforeBackup
     }
 
@@ -310,7 +309,9 @@ final class KeptStore: Store {
     }
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
         readClients.withLock { $0.append(client) }
-        guard topicsAreSlow, client?.hasPrefix("topic ") == true else { return store.submitRead(of: client, body) }
+        guard topicsAreSlow.load(ordering: .relaxed), client == TopicNotifier.client else {
+            return store.submitRead(of: client, body)
+        }
         slowReads.withLock { $0.append((store.version, body)) }
     }
     func observeCommits(

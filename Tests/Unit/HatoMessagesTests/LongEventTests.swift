@@ -4,6 +4,7 @@ import HatoRPC
 import HatoStorage
 import HatoTesting
 import HatoTree
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -71,11 +72,12 @@ import Testing
 
     /// A topic for which something is worked out all the time is never ready.
     @Test(.timeLimit(.minutes(3))) func aListenerBeginsWhileLongChangesGoOn() async throws {
-        let store = KeptStore(try MemoryStore(), topicsAreSlow: true)
+        let store = KeptStore(try MemoryStore())
         try await RunningMessages.with(store: store, change: { $0.limits.eventRowsMax = 1 }) { running in
             let (client, query) = (running.administrator, TreeQuery(order: .child("/date"), limit: .last(2)))
             var first = EventReader(try await client.subscribe(Messages.Listen(path: "/a", query: query)))
             _ = try await first.next()
+            store.topicsAreSlow.store(true, ordering: .relaxed)
             let writers = Task {
                 await withTaskGroup(of: Void.self) { group in
                     for number in 0..<4 {

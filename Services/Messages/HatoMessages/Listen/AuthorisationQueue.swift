@@ -48,17 +48,3 @@ struct AuthorisationQueue {
         return all.takeFirst() ?? urgent.takeFirst()
     }
 }
-
-/// How long the publisher's thread authorises before other work has its turn: one authorisation at least.
-struct AuthorisationTurn {
-    private let end: ContinuousClock.Instant
-    private var hasAuthorised = false
-
-    init(_ limits: MessagesLimits) { end = ContinuousClock.now.advanced(by: .milliseconds(limits.rightsTurnMs)) }
-
-    /// Whether one more verdict may be found in this turn; to be asked for each.
-    mutating func takesOne() -> Bool {
-        defer { hasAuthorised = true }
-        return !hasAuthorised || ContinuousClock.now < end
-    }
-}

@@ -113,7 +113,7 @@ final class CatchUpReader {
             topic.wait(.load(listener.ticket))
             topic.windowRows = listener.watch.map { _ in RowCounter() }
             topic.windowClient = listener.client
-            return registry.notifier.readAnew(topic, .window, after: current.version)
+            return registry.notifier.readWindow(of: topic)
         case .working(let sent):
             guard topic.sentState != nil, listener.machine.mayGoOn(at: sent) else {
                 return topic.wait(.load(listener.ticket))

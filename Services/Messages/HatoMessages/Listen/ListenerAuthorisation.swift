@@ -132,7 +132,7 @@ final class ListenerAuthorisation {
     /// - Returns: Authorisations that stand but may have been lost between two of the commits: to be settled when
     ///   events of the group were sent, so that their listeners are shown only the state after it.
     func authorise(_ outdated: OutdatedAuthorisations, of group: CommitGroup) -> [ReadAuthorisation] {
-        var turn = AuthorisationTurn(parts.limits)
+        var turn = PublisherTurn(milliseconds: parts.limits.rightsTurnMs)
         var kept: [UInt64] = []
         let version = group.snapshot.version
         for id in outdated.first.keys.sorted() {
@@ -195,7 +195,7 @@ final class ListenerAuthorisation {
 
     private func authoriseWaiting() {
         isAuthorising = false
-        var turn = AuthorisationTurn(parts.limits)
+        var turn = PublisherTurn(milliseconds: parts.limits.rightsTurnMs)
         while !waiting.isEmpty, turn.takesOne() {
             guard let authorisation = waiting.takeFirst().flatMap({ authorisations[$0] }), authorisation.isOutdated
             else { continue }
@@ -218,7 +218,7 @@ final class ListenerAuthorisation {
 
     private func authoriseTimed() {
         let max = Duration.milliseconds(parts.limits.rightsClientMs)
-        var turn = AuthorisationTurn(parts.limits)
+        var turn = PublisherTurn(milliseconds: parts.limits.rightsTurnMs)
         while !timedRound.isOver, turn.takesOne() {
             // One without a verdict waits for its turn already.
             guard let authorisation = timedRound.takeFirst().flatMap({ authorisations[$0] }), authorisation.isTimed,

@@ -13,7 +13,8 @@ import Logging
 ///
 /// **Of one group.** First the listeners are authorised again whose authorisations its commits touch, in the state
 /// after it: a listener that has lost its authorisation sees nothing of the group. Those without a verdict yet wait for
-/// it. Then the live listeners of each topic are sent its events, deeper topics first.
+/// it. Then the live listeners of each topic are sent its events, deeper topics first, as long as that is short
+/// (`PublisherTurn`); the rest is worked out on readers' threads, in turn by client.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
@@ -84,7 +85,7 @@ final class ListenerRegistry {
     func groupBecameDurable(_ group: CommitGroup) {
         // The last listener may have ended before the group came.
         guard let before = current?.version else { return }
-        var touched: [UInt64: [CommitNote]] = [:]
+        var touched: [UInt64: [TopicNote]] = [:]
         var outdated = OutdatedAuthorisations()
         var changes: [DatabaseChange] = []
         for (index, commit) in group.commits.enumerated() {
@@ -95,7 +96,7 @@ final class ListenerRegistry {
                 outdated.add(authorisations.all(of: change.id), at: index)
                 outdated.noteRules(of: change.id, at: index)
             } else if let note = commit.note as? CommitNote, let trie = tries[note.database] {
-                for id in trie.matches(note.changes) { touched[id, default: []].append(note) }
+                for (ids, part) in note.parts(for: trie) { for id in ids { touched[id, default: []].append(part) } }
                 outdated.add(authorisations.touched(by: note.changes, in: note.database), at: index)
             }
         }
@@ -104,13 +105,15 @@ final class ListenerRegistry {
         let unsure = authorisations.authorise(outdated, of: group)
         // The last of them may have been cancelled.
         guard !listeners.isEmpty || follows.count > 0 else { return }
-        for (topic, notes) in inOrder(touched) { notifier.topicChanged(topic, notes, after: before) }
+        var turn = PublisherTurn(milliseconds: parts.limits.eventsTurnMs)
+        for (topic, notes) in inOrder(touched) { notifier.topicChanged(topic, notes, after: before, in: &turn) }
+        notifier.beginQueued()
         for authorisation in unsure { authorisations.settle(authorisation) }
         follows.groupBecameDurable(group)
     }
 
     /// Deeper nodes come before those above them, as apps know it from their own listeners (spec §8.5).
-    private func inOrder(_ touched: [UInt64: [CommitNote]]) -> [(Topic, [CommitNote])] {
+    private func inOrder(_ touched: [UInt64: [TopicNote]]) -> [(Topic, [TopicNote])] {
         let found = touched.compactMap { id, notes in topics[id].map { (id: id, topic: $0, notes: notes) } }
         return found.sorted { left, right in
             let (depth, other) = (left.topic.key.path.depth, right.topic.key.path.depth)

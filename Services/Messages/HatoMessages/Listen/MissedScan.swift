@@ -55,7 +55,10 @@ struct MissedScan: Sendable {
             for commit in commits where commit.version <= end {
                 bytesLeft -= commit.record.count
                 guard let note = try CommitNote.of(commit), let trie = tries[note.database] else { continue }
-                for index in trie.matches(note.changes) { found[index].1.add(note.changes, at: commit.version) }
+                for match in trie.matches(note.changes) {
+                    let changes = match.indexes.map { note.changes[$0] }
+                    for index in match.ids { found[index].1.add(changes, at: commit.version) }
+                }
             }
             position = last.version
             if bytesLeft < 0, position < end {

@@ -16,9 +16,9 @@ struct TopicKey: Sendable, Hashable {
 /// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and
 /// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
-/// Events that take long are worked out on a reader's thread, from the state of their group; what comes meanwhile
-/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Waiting`); when that goes on and on,
-/// they become live as of what the live ones were sent last (`SentState`).
+/// Events that take long are worked out on a reader's thread, as of the newest group when their turn comes; what comes
+/// meanwhile waits, and is sent next. Listeners that would become live meanwhile wait too (`Waiting`); when that goes
+/// on and on, they become live as of what the live ones were sent last (`SentState`).
 final class Topic {
     /// How changes become events.
     enum EventState {
@@ -26,8 +26,14 @@ final class Topic {
         case unread
         /// As they come. A whole node needs no window.
         case ready(QueryWindow?)
-        /// On a reader's thread; the live ones were sent everything up to a version.
+        /// On a reader's thread, now or in turn; the live ones were sent everything up to a version.
         case working(sent: UInt64)
+    }
+
+    /// What waits for its turn to be worked out on a reader's thread.
+    struct Queued {
+        var wanted: TopicUpdate.Wanted
+        var window: QueryWindow?
     }
 
     /// A listener that goes on when the topic is ready.
@@ -62,8 +68,9 @@ final class Topic {
     /// Those that are not live, by id.
     private(set) var others: [UInt64: Listener] = [:]
     var events: EventState
+    private var queued: Queued?
     /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
-    private(set) var pending: [CommitNote]? = []
+    private(set) var pending: [TopicNote]? = []
     private var pendingChanges = 0
     private var pendingBytes = 0
     private var waiting: [Waiting] = []
@@ -130,7 +137,7 @@ final class Topic {
 
     // MARK: Commits
 
-    func wait(_ notes: [CommitNote]) {
+    func wait(_ notes: [TopicNote]) {
         pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
         pendingBytes += notes.reduce(0) { $0 + $1.byteCount }
         if pendingChanges > Self.pendingMax || pendingBytes > Self.pendingBytesMax {
@@ -140,13 +147,29 @@ final class Topic {
         }
     }
 
-    func takePending() -> [CommitNote]? {
+    func takePending() -> [TopicNote]? {
         defer {
             pending = []
             pendingChanges = 0
             pendingBytes = 0
         }
         return pending
+    }
+
+    /// Waits for its turn on a reader's thread; the live ones were sent everything up to a version.
+    func queue(_ queued: Queued, after sent: UInt64) {
+        events = .working(sent: sent)
+        self.queued = queued
+    }
+
+    /// Its turn has come: returns what was queued, with the commits since.
+    func takeQueued() -> Queued? {
+        guard var queued = queued.take() else { return nil }
+        let notes = takePending()
+        if case .changes(let first) = queued.wanted {
+            queued.wanted = notes.map { .changes(first + $0) } ?? .anew
+        }
+        return queued
     }
 
     // MARK: What those lack that are not live
@@ -157,7 +180,7 @@ final class Topic {
     }
 
     /// Notes commits for all listeners that are not live, once.
-    func note(_ notes: [CommitNote]) {
+    func note(_ notes: [TopicNote]) {
         guard let before = changes?.byteCount, let last = notes.last else { return }
         for note in notes { changes?.add(note.changes, at: note.version) }
         noteCount += notes.count

@@ -10,6 +10,10 @@ final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
     private let line: Publisher.Line
+    /// Topics that wait for their turns to be worked out on a reader's thread.
+    private var queue = TurnQueue<UInt64>(runningMax: 1)
+    /// How many are under way there.
+    private var running = 0
 
     init(_ registry: ListenerRegistry) {
         self.registry = registry
@@ -17,8 +21,10 @@ final class TopicNotifier {
         line = registry.line
     }
 
-    /// - Parameter before: the version of the group before.
-    func topicChanged(_ topic: Topic, _ notes: [CommitNote], after before: UInt64) {
+    /// - Parameters:
+    ///   - before: the version of the group before.
+    ///   - turn: what does not fit into it is worked out on a reader's thread.
+    func topicChanged(_ topic: Topic, _ notes: [TopicNote], after before: UInt64, in turn: inout PublisherTurn) {
         guard let version = notes.last?.version else { return }
         topic.recent.changed(at: version)
         if topic.needsChanges {
@@ -37,16 +43,16 @@ final class TopicNotifier {
                 if topic.key.query != nil { topic.events = .unread }
                 return topic.recent.sent(through: version)
             }
-            notify(topic, notes, after: before)
+            notify(topic, notes, after: before, in: &turn)
         }
     }
 
     /// Sends the live listeners the commits up to the newest group; they were sent everything up to `sent`.
-    private func notify(_ topic: Topic, _ notes: [CommitNote], after sent: UInt64) {
+    private func notify(_ topic: Topic, _ notes: [TopicNote], after sent: UInt64, in turn: inout PublisherTurn) {
         guard case .ready(let window) = topic.events, var update = update(topic, .changes(notes), window) else {
             return
         }
-        if update.isLong { return work(topic, update, after: sent) }
+        guard !update.isLong, turn.takesOne() else { return work(topic, update.wanted, window, after: sent) }
         do {
             topic.events = .unread  // so that the window is changed in place
             let members = try update.work(
@@ -56,7 +62,7 @@ final class TopicNotifier {
             registry.windowChanged(of: topic)
             deliver(members, update, to: topic, after: sent)
         } catch is ReadingMeter.Exhausted {
-            work(topic, update, after: sent)
+            work(topic, update.wanted, update.window, after: sent)
         } catch {
             topic.events = .ready(update.window)
             registry.cancelAll(of: topic, for: error)
@@ -70,28 +76,72 @@ final class TopicNotifier {
             wanted: wanted, window: window)
     }
 
-    /// Reads the window, or everything, as of the newest group.
-    func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after sent: UInt64) {
-        guard var update = update(topic, wanted, nil) else { return }
-        if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
-        work(topic, update, after: sent)
+    /// Reads the window for the first listener of a topic.
+    func readWindow(of topic: Topic) {
+        guard let current = registry.current else { return }
+        work(topic, .window, nil, after: current.version)
+        beginQueued()
     }
 
-    /// Works it out on a reader's thread; `worked` goes on. Meanwhile responses to those who listen there wait.
-    private func work(_ topic: Topic, _ update: TopicUpdate, after sent: UInt64) {
-        noteChanges(topic, update, after: sent)
-        topic.events = .working(sent: sent)
+    // MARK: On readers' threads
+
+    /// Works it out on a reader's thread when it is its turn (`beginQueued`); `worked` goes on. Meanwhile responses to
+    /// those who listen there wait.
+    private func work(
+        _ topic: Topic, _ wanted: TopicUpdate.Wanted, _ window: QueryWindow?, after sent: UInt64
+    ) {
+        noteChanges(topic, wanted, after: sent)
+        topic.queue(Topic.Queued(wanted: wanted, window: window), after: sent)
         for listener in topic.live { registry.waitForTopic(listener, after: sent) }
         parts.metrics.workedElsewhere()
-        let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
-        // Topics take turns with each other and with clients; a first window is read for the client that asks for it.
-        var client = "topic \(topic.id)"
-        if case .window = update.wanted, let asking = topic.windowClient { client = asking }
-        parts.store.submitRead(of: client) {
-            var update = update
-            let members = Result { try update.work()?.shared(from: sharedMin) }
-            line.post { [update] in $0.notifier.worked(id, update, members) }
+        queue.append(topic.id, of: client(of: topic, wanted))
+    }
+
+    /// Whose turn the work takes: of the clients that listen there, the one for which the least waits. So no client's
+    /// events wait behind what only others listen to. A first window is read for the client that asks for it.
+    private func client(of topic: Topic, _ wanted: TopicUpdate.Wanted) -> String {
+        if case .window = wanted, let asking = topic.windowClient { return asking }
+        var (client, least) = ("", Int.max)
+        for listener in topic.live {
+            let other = registry.totals.client(of: listener)
+            let count = queue.count(of: other)
+            if count < least { (client, least) = (other, count) }
+            if least == 0 { break }
         }
+        return client
+    }
+
+    /// Begins what may be under way, as of the newest group: when each topic knows of all its commits.
+    func beginQueued() {
+        while running < parts.limits.topicUpdatesMax, let (id, client) = queue.takeNext() {
+            guard let topic = registry.topics[id], let queued = topic.takeQueued(),
+                var update = update(topic, queued.wanted, queued.window)
+            else {
+                queue.ended(of: client)
+                continue
+            }
+            running += 1
+            if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
+            let (line, sharedMin) = (line, parts.limits.sharedEventBytesMin)
+            // Together they take the turns of one client, so that the requests of many are not behind them.
+            parts.store.submitRead(of: Self.client) { [update] in
+                var update = update
+                let members = Result { try update.work()?.shared(from: sharedMin) }
+                line.post { [update] registry in
+                    registry.notifier.worked(id, update, members)
+                    registry.notifier.ended(of: client)
+                }
+            }
+        }
+    }
+
+    /// Of the readings of topics.
+    static let client = "topics"
+
+    private func ended(of client: String?) {
+        running -= 1
+        queue.ended(of: client)
+        beginQueued()
     }
 
     private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
@@ -106,9 +156,10 @@ final class TopicNotifier {
             deliver(members, update, to: topic, after: sent)
         }
         if let notes = topic.takePending() {
-            if !notes.isEmpty { notify(topic, notes, after: update.version) }
+            var turn = PublisherTurn(milliseconds: parts.limits.eventsTurnMs)
+            if !notes.isEmpty { notify(topic, notes, after: update.version, in: &turn) }
         } else {
-            readAnew(topic, .anew, after: update.version)
+            work(topic, .anew, nil, after: update.version)
         }
         if case .working(let sent) = topic.events {
             for connection in topic.waitingConnections { registry.release(connection, by: id, through: sent) }
@@ -167,14 +218,14 @@ final class TopicNotifier {
         for listener in topic.live where !registry.notify(listener, members) { full.append(listener) }
         parts.metrics.sentEvents(topic.live.count - full.count, bytes: members.count)
         guard !full.isEmpty else { return }
-        noteChanges(topic, update, after: sent)
+        noteChanges(topic, update.wanted, after: sent)
         for listener in full { registry.carryOut(listener.machine.eventWasRefused(after: sent), for: listener) }
     }
 
     /// Keeps the changes of an update for listeners that will lack it, unless they are kept already.
-    private func noteChanges(_ topic: Topic, _ update: TopicUpdate, after sent: UInt64) {
+    private func noteChanges(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after sent: UInt64) {
         guard topic.changes == nil else { return }
         topic.keepChanges(after: sent)
-        if case .changes(let notes) = update.wanted { topic.note(notes) }
+        if case .changes(let notes) = wanted { topic.note(notes) }
     }
 }

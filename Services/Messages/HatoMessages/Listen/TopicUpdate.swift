@@ -11,7 +11,7 @@ struct TopicUpdate: Sendable {
         case window
         /// Everything: too much has changed for single changes.
         case anew
-        case changes([CommitNote])
+        case changes([TopicNote])
     }
 
     let key: TopicKey
@@ -59,7 +59,7 @@ struct TopicUpdate: Sendable {
     }
 
     /// Of a whole node: each commit has events of its own.
-    private func events(of notes: [CommitNote], _ reading: NodeReading) throws -> EncodedJSON? {
+    private func events(of notes: [TopicNote], _ reading: NodeReading) throws -> EncodedJSON? {
         // More than a line may hold is sent as what is there now, which is refused where that is too much as well.
         if notes.reduce(0, { $0 + $1.byteCount }) > bytesMax { return try EventMembers.whole(key, reading) }
         var events: [ListenerEvent] = []

@@ -31,19 +31,17 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
         if wasThere { count -= 1 }
     }
 
-    /// Visits every listener at, above or below `path`; a priority belongs to its node.
-    public func forEachMatch(of path: TreePath, _ visit: (ID) -> Void) {
-        trie.visit(path) { _, listeners in
-            for id in listeners { visit(id) }
-        } atOrBelow: { _, listeners in
-            for id in listeners { visit(id) }
-        }
+    /// Listeners at one path, and what a commit changes for them.
+    public struct Match: Sendable {
+        /// The listeners.
+        public var ids: Set<ID>
+        /// The changes at their path, above it and below it, in order; a priority belongs to its node.
+        public var indexes: [Int]
     }
 
-    /// The listeners that a commit affects, each once.
-    public func matches(_ changes: [PathChange]) -> Set<ID> {
-        var matches: Set<ID> = []
-        for change in changes { forEachMatch(of: change.path) { matches.insert($0) } }
-        return matches
+    /// The listeners that a commit affects, each once. The cost grows with the changes that each path is affected by,
+    /// not with the number of listeners there.
+    public func matches(_ changes: [PathChange]) -> [Match] {
+        trie.matches(changes.lazy.map(\.path)).map { Match(ids: $0.kept, indexes: $0.indexes) }
     }
 }

@@ -51,16 +51,49 @@ struct PathTrie<Kept: Sendable>: Sendable {
 
     /// Visits the values above the node of `path`, with their depths, and then those at it and below.
     func visit(_ path: TreePath, above: (Int, Kept) -> Void, atOrBelow: (_ isBelow: Bool, Kept) -> Void) {
+        visitNodes(path) { depth, node in
+            if let kept = nodes[node].kept { above(depth, kept) }
+        } atOrBelow: { isBelow, node in
+            if let kept = nodes[node].kept { atOrBelow(isBelow, kept) }
+        }
+    }
+
+    /// The values that some paths find as in `visit`, each once, with the indexes of the paths that find it.
+    func matches(_ paths: some Sequence<TreePath>) -> [(kept: Kept, indexes: [Int])] {
+        var matches: [(kept: Kept, indexes: [Int])] = []
+        var places: [Int: Int] = [:]
+        for (index, path) in paths.enumerated() {
+            func add(_ node: Int) {
+                guard let kept = nodes[node].kept else { return }
+                if let place = places[node] {
+                    matches[place].indexes.append(index)
+                } else {
+                    places[node] = matches.count
+                    matches.append((kept, [index]))
+                }
+            }
+            visitNodes(path) { _, node in
+                add(node)
+            } atOrBelow: { _, node in
+                add(node)
+            }
+        }
+        return matches
+    }
+
+    private func visitNodes(
+        _ path: TreePath, above: (_ depth: Int, Int) -> Void, atOrBelow: (_ isBelow: Bool, Int) -> Void
+    ) {
         var index = 0
         for (depth, key) in path.keys.enumerated() {
-            if let kept = nodes[index].kept { above(depth, kept) }
+            above(depth, index)
             guard let next = nodes[index].children[key] else { return }
             index = next
         }
-        if let kept = nodes[index].kept { atOrBelow(false, kept) }
+        atOrBelow(false, index)
         var open = Array(nodes[index].children.values)
         while let index = open.popLast() {
-            if let kept = nodes[index].kept { atOrBelow(true, kept) }
+            atOrBelow(true, index)
             open.append(contentsOf: nodes[index].children.values)
         }
     }

@@ -40,11 +40,13 @@ final class AuthorisationWorld {
         func next() -> Publisher.Body? { waiting.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
     }
 
-    init() async throws {
+    init(_ change: (inout MessagesLimits) -> Void = { _ in }) async throws {
         store = try SteppedStore()
         var limits = MessagesLimits()
         limits.rightsTurnMs = 0
         limits.rightsClientMs = 100_000
+        limits.eventsTurnMs = 100_000
+        change(&limits)
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }

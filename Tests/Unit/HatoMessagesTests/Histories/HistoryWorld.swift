@@ -80,6 +80,9 @@ final class HistoryWorld {
         // One right in each turn, or all at once.
         limits.rightsTurnMs = writes.random.pick([0, 100_000])
         limits.rightsClientMs = 100_000
+        // The events of one topic in each turn, or of all.
+        limits.eventsTurnMs = writes.random.pick([0, 100_000])
+        limits.topicUpdatesMax = writes.random.pick([1, 2, 64])
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }

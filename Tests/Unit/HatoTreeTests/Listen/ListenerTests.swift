@@ -9,9 +9,7 @@ import Testing
         let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/x", "/b"]
         for (index, path) in paths.enumerated() { trie.insert(index, at: try TreePath(path)) }
         func matches(_ path: String) throws -> Set<Int> {
-            var found: Set<Int> = []
-            trie.forEachMatch(of: try TreePath(path)) { found.insert($0) }
-            return found
+            Set(trie.matches([try change(path)]).flatMap(\.ids))
         }
         #expect(try matches("/a/b") == [0, 1, 2, 3])
         #expect(try matches("/a/b/c/d") == [0, 1, 2, 3])
@@ -36,9 +34,7 @@ import Testing
         trie.remove("two", at: path)
         #expect(trie.count == 0)
         trie.insert("three", at: try TreePath("/x"))
-        var found: [String] = []
-        trie.forEachMatch(of: .root) { found.append($0) }
-        #expect(found == ["three"])
+        #expect(trie.matches([try change("/")]).flatMap(\.ids) == ["three"])
     }
 
     @Test func commitWithManyChangesNamesAListenerOnce() throws {
@@ -46,7 +42,20 @@ import Testing
         trie.insert(1, at: try TreePath("/a"))
         var tree = IndexedTree()
         let changes = try tree.update("/", ["a/x": 1, "a/y": 2, "b": 3])
-        #expect(trie.matches(changes) == [1])
+        #expect(trie.matches(changes).map(\.ids) == [[1]])
+    }
+
+    @Test func listenersAreGivenTheChangesOfTheirPathAlone() throws {
+        var trie = ListenerTrie<String>()
+        for path in ["/a", "/a/x", "/a/y/z", "/b"] { trie.insert(path, at: try TreePath(path)) }
+        let changes = try ["/a/x/1", "/a/y", "/a/x/2"].map { try change($0) }
+        var found: [String: [Int]] = [:]
+        for match in trie.matches(changes) { for id in match.ids { found[id] = match.indexes } }
+        #expect(found == ["/a": [0, 1, 2], "/a/x": [0, 2], "/a/y/z": [1]])
+    }
+
+    private func change(_ path: String) throws -> PathChange {
+        PathChange(path: try TreePath(path), before: .empty, after: .empty, depths: (0, 0))
     }
 }
 

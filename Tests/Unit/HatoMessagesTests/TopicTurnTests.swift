@@ -1,0 +1,111 @@
+import HatoModel
+import HatoRPC
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+/// Which topics' events are worked out first, and how much at a time: counted, because time says little on a busy
+/// machine.
+@Suite struct TopicTurnTests {
+    private static func update(_ paths: Int, _ value: JSONValue = 1) -> Mutation {
+        var values: JSONObject = [:]
+        for number in 0..<paths { values["k\(1_000 + number)/x"] = value }
+        return .update(values, at: "/c")
+    }
+
+    /// Listeners of one user to `/c`, each with a query of its own.
+    private static func queries(_ uid: String, _ limits: Range<Int>, _ world: AuthorisationWorld) throws -> HistoryPeer
+    {
+        let peer = world.newPeer()
+        for limit in limits {
+            let request = Messages.Listen(path: "/c", query: TreeQuery(order: .key, limit: .last(limit)))
+            try world.listen(.user(Caller.User(uid: uid)), request, on: peer, as: "s\(limit)")
+        }
+        world.finish()
+        _ = peer.takeInbox()
+        return peer
+    }
+
+    /// Runs readings and what follows them until a peer has something; returns how many.
+    private static func readings(until peer: HistoryPeer, _ world: AuthorisationWorld) -> (count: Int, [String]) {
+        var count = 0
+        while true {
+            let heard = peer.takeInbox().map(\.text)
+            if !heard.isEmpty { return (count, heard) }
+            if world.hasPosts {
+                world.step()
+            } else if world.waitingReads > 0 {
+                count += 1
+                world.runRead()
+            } else {
+                return (count, [])
+            }
+        }
+    }
+
+    @Test func manyTopicsOfOneClientDoNotDelayAnothers() async throws {
+        let world = try await AuthorisationWorld()
+        let flood = try Self.queries("a", 1..<101, world)
+        let other = try Self.queries("b", 101..<102, world)
+        try await world.write(Self.update(300))
+        #expect(world.waitingReads <= MessagesLimits().topicUpdatesMax)
+        let (count, heard) = Self.readings(until: other, world)
+        #expect(heard.count == 1 && count <= 2, "\(count) readings")
+        world.finish()
+        #expect(flood.takeInbox().count == 100)
+    }
+
+    @Test func topicThatSeveralClientsListenToTakesTheTurnOfTheOneThatWaitsForLeast() async throws {
+        let world = try await AuthorisationWorld()
+        let flood = try Self.queries("a", 1..<102, world)
+        // The last of those of `a`, which listens there first.
+        let other = try Self.queries("b", 101..<102, world)
+        try await world.write(Self.update(300))
+        let (count, heard) = Self.readings(until: other, world)
+        #expect(heard.count == 1 && count <= 2, "\(count) readings")
+        world.finish()
+        #expect(flood.takeInbox().count == 101)
+    }
+
+    /// An update of many paths is long for those above them only.
+    @Test func topicsAreGivenTheChangesOfTheirPathAlone() async throws {
+        let world = try await AuthorisationWorld()
+        let peer = world.newPeer()
+        for number in 0..<300 {
+            let request = Messages.Listen(path: try TreePath("/c/k\(1_000 + number)"))
+            try world.listen(.user(Caller.User(uid: "a")), request, on: peer, as: "s\(number)")
+        }
+        world.finish()
+        _ = peer.takeInbox()
+        try await world.write(Self.update(300))
+        #expect(world.waitingReads == 0)
+        #expect(peer.takeInbox().count == 300)
+    }
+
+    @Test func eventsBeyondATurnAreWorkedOutElsewhereAndComeBeforeOwnResponses() async throws {
+        let world = try await AuthorisationWorld { $0.eventsTurnMs = 0 }
+        let peer = try Self.queries("a", 1..<11, world)
+        let version = try await world.write(Self.update(2))
+        world.answer(peer, version)
+        #expect(peer.takeInbox().count == 1, "one in the turn of the group")
+        #expect(world.waitingReads == 1)
+        world.finish()
+        let heard = peer.takeInbox().map(\.text)
+        #expect(heard.count == 10 && heard.last == "answered \(version)", "\(heard)")
+    }
+
+    /// What comes while a topic waits for its turn costs no further turn.
+    @Test func commitsThatComeBeforeItsTurnAreSentTogether() async throws {
+        let world = try await AuthorisationWorld { $0.topicUpdatesMax = 1 }
+        _ = try Self.queries("a", 1..<2, world)
+        let other = try Self.queries("b", 2..<3, world)
+        try await world.write(Self.update(300, "first"))
+        try await world.write(Self.update(300, "second"))
+        try await world.write(Self.update(300, "third"))
+        world.finish()
+        let heard = other.takeInbox().map(\.text)
+        #expect(heard.count == 1, "\(heard.count) events")
+        #expect(heard.last?.contains("third") == true)
+    }
+}
