@@ -191,7 +191,7 @@ let package = Package(
                 "HatoAuth", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRuntime",
                 "hato-auth",
                 "hato-messages", "hato-notifier",
-            ], exclude: ["words.json"]),
+            ]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx20

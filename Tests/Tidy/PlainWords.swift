@@ -1,34 +1,17 @@
 import Foundation
-import HatoModel
 import Testing
 
 /// Comments and pages use the terms of the field: one for each thing, and no metaphors. Paths, nodes, requests,
 /// responses, events and clients have names of their own.
-///
-/// `words.json` lists the files that still have some of these words, with their number. Numbers only fall:
-/// `HATO_WRITE_WORDS=1 swift test --skip-build --filter Tidy.PlainWords` lowers them to what is left.
 @Suite struct PlainWords {
     private let repository = Repository()
-    private static let table = "Tests/Tidy/words.json"
 
-    /// How much higher the numbers of the table may be, all together, than what is left.
-    private static let slack = 400
-
-    @Test func noFileHasMoreOfTheseWordsThanTheTableAllows() throws {
-        let allowed = try allowed()
-        var left: [String: Int] = [:]
+    @Test func noFileHasOneOfTheseWords() throws {
         for path in repository.allSwift + repository.files(ending: ".md") {
             let text = try repository.text(path)
-            let found = path.hasSuffix(".md") ? ProseText(page: text) : ProseText(source: text)
-            let words = found.unwanted
-            let allowedCount = allowed[path, default: 0]
-            #expect(words.count <= allowedCount, "\(path) has \(words.joined(separator: ", ")) (CONTRIBUTING, Habits)")
-            if !words.isEmpty { left[path] = min(words.count, allowedCount) }
+            let words = (path.hasSuffix(".md") ? ProseText(page: text) : ProseText(source: text)).unwanted
+            #expect(words.isEmpty, "\(path) has \(words.joined(separator: ", ")) (CONTRIBUTING, Habits)")
         }
-        left = left.filter { $0.value > 0 }
-        if ProcessInfo.processInfo.environment["HATO_WRITE_WORDS"] != nil { return try write(left) }
-        let unused = allowed.values.reduce(0, +) - left.values.reduce(0, +)
-        #expect(unused <= Self.slack, "lower the numbers of \(Self.table): \(unused) of these words are gone")
     }
 
     @Test func onlyProseIsRead() {
@@ -44,17 +27,6 @@ import Testing
             ```
             """
         #expect(ProseText(page: page).unwanted == ["Who", "farewell", "room for"])
-    }
-
-    private func allowed() throws -> [String: Int] {
-        let members = try JSONParser.parse(repository.text(Self.table)).object?.members ?? []
-        return Dictionary(members.map { ($0.name, $0.value.integer.map { Int($0) } ?? 0) }) { first, _ in first }
-    }
-
-    private func write(_ left: [String: Int]) throws {
-        let rows = left.sorted { $0.key < $1.key }.map { "  \"\($0.key)\": \($0.value)" }
-        let text = "{\n\(rows.joined(separator: ",\n"))\n}\n"
-        try text.write(to: repository.root.appending(path: Self.table), atomically: true, encoding: .utf8)
     }
 }
 

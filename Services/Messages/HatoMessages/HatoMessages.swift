@@ -85,7 +85,7 @@ public final class MessagesServer: Sendable {
             health.checks["keys"] = .string(problem)
         }
         if hasEnded {
-            // Nothing can be served any more: whoever watches must start the service anew.
+            // Nothing can be served any more: the supervisor must start the service again.
             health.status = .stopping
             health.checks["store"] = "closed; the log says why"
         }
@@ -116,8 +116,7 @@ public final class MessagesServer: Sendable {
         while (try? await Task.sleep(for: .seconds(parts.limits.upkeepSeconds))) != nil { await keepUpOnce() }
     }
 
-    /// Once a minute, as a rule: tells followers how far they are, forgets old change records, and exports nobody
-    /// came back for.
+    /// Once a minute by default: sends followers their positions, and deletes old change records and unused exports.
     func keepUpOnce() async {
         // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its
         // age.

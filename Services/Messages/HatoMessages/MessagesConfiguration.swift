@@ -3,7 +3,7 @@ import HatoModel
 public import HatoRPC
 public import HatoStorage
 
-/// What a messages service is told when it starts.
+/// The configuration of a messages service.
 public struct MessagesConfiguration: Sendable {
     /// Where and how to listen, and the limits of the wire. The service fills in its methods, health and metrics.
     public var server: RPCServerConfiguration

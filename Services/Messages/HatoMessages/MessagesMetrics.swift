@@ -106,7 +106,7 @@ final class MessagesMetrics: Sendable {
         changeBytes.increment(by: bytes)
     }
 
-    /// - Parameter lag: versions that the one farthest behind has still to be told.
+    /// - Parameter lag: versions that the follower farthest behind lacks.
     func following(behind: Int, lag: UInt64) {
         followersBehind.record(behind)
         followerLag.record(lag)

@@ -12,7 +12,7 @@ enum MessagesError: Error, Sendable {
     case wrongRules(RulesProblems)
     case rulesTooLong(max: Int)
     case tooManyIndexes(max: Int)
-    /// `trace`: for an administrator who speaks as somebody.
+    /// `trace`: for an administrator who acts as a user.
     case denied(TreePath, trace: RulesTrace? = nil)
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)

@@ -85,7 +85,7 @@ import Testing
             let follow = Messages.Follow(database: name, after: known, epoch: epoch)
             let refused = await refusal { try await client.subscribe(follow) }
             #expect(refused?.reason == "compacted")
-            // Who goes on before the oldest change that is left is let in, and misses none.
+            // A follower that resumes right before the oldest kept change is accepted, and misses none.
             let oldest = UInt64(refused?.data["oldest"]?.number ?? 0)
             let again = Messages.Follow(database: name, after: oldest - 1, epoch: epoch)
             var feed = FeedReader(try await client.subscribe(again))

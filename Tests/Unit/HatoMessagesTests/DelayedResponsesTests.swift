@@ -4,7 +4,8 @@ import Testing
 
 @testable import HatoMessages
 
-/// Responses of writes that wait for events leave in order, as soon as everybody they wait for is far enough.
+/// Responses of writes that wait for events are sent in order, as soon as all listeners that they wait for are far
+/// enough.
 @Suite struct DelayedResponsesTests {
     @Test func answersLeaveWhenTheLeastVersionReachesThem() {
         let seed = SeededRandom.seed()

@@ -37,7 +37,7 @@ import Testing
             try await line.ask("update", #""path":"/a","values":{"old":2,"deep/x":2,"gone":null}"#)
             try await line.ask("set", #""path":"/a/deep","value":{"x":3}"#)
             try await line.ask("set", #""path":"/a/deep/y","value":4"#)
-            // What it sent last comes first, though nobody waits for the response.
+            // Its last request is done first, though no client waits for the response.
             try await line.send(
                 #"{"jsonrpc":"2.0","method":"messages.set","params":{"path":"/a/old","value":9}}"#)
             line.end(.halfClosed)
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    // MARK: Who may
+    // MARK: Rights
 
     private static let rules = """
         {"rules": {
@@ -280,7 +280,7 @@ import Testing
             let refused = try await other.answer("set", set)["error"]?["data"]?["reason"]
             #expect(refused == "on_disconnect_full")
             try await RawLines.connect(running, as: "b").ask("set", set)
-            // What is taken back makes room for the user's other connections, and what is written, too.
+            // A cancelled write frees its bytes for the user's other connections, and so does one that is made.
             try await line.ask("cancel", #""path":"/d""#)
             try await other.ask("set", set)
             #expect(try await line.answer("set", set)["error"]?["data"]?["reason"] == "on_disconnect_full")
@@ -306,7 +306,7 @@ import Testing
         }
     }
 
-    /// Else it would be made ready on the event loop, and judged by the rules on the writer's thread.
+    /// Otherwise it would be prepared on the event loop, and authorised on the writer's thread.
     @Test func whatIsTooLargeIsRefusedBeforeItIsLookedAt() async throws {
         try await RunningMessages.with(
             rules: Self.rules,
@@ -323,7 +323,7 @@ import Testing
             func values(_ count: Int, _ value: String = "1") -> String {
                 "{" + (0..<count).map { #""k\#($0)":\#(value)"# }.joined(separator: ",") + "}"
             }
-            // Nobody may write there, nor such a server value at all.
+            // No user may write there, and there is no such server value.
             let wrong = #"{".sv":"later"}"#
             for value in [values(40, wrong), values(40, "{}"), values(1, "[" + values(40) + "]")] {
                 #expect(try await reason("set", #""path":"/nowhere","value":\#(value)"#) == "on_disconnect_too_big")
@@ -406,7 +406,7 @@ import Testing
 }
 
 extension RawLines {
-    /// A connection that speaks as a user, as `admin`, or as nobody.
+    /// A connection of a user, of `admin`, or without a credential.
     static func connect(_ running: RunningMessages, as name: String?) async throws -> RawLines {
         let line = try await connect(running)
         guard let name else { return line }

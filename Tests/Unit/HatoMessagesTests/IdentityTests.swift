@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Who says again who he is keeps his right to read only as long as the rules give it to him.
+    /// A user who authenticates again keeps read access only as long as the rules grant it.
     @Test func rightOfWhoSaysAgainWhoHeIsStillEndsWithTheRules() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u", ".write": true}}}}"#
         try await RunningMessages.with(rules: rules) { running in

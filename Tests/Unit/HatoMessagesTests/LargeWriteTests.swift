@@ -213,8 +213,7 @@ import Testing
         #expect(client(of: .user(Caller.User(uid: "a")), isByAdministrator: true) == nil)
     }
 
-    /// Thousands of rules take long to put into words; nobody waits for that who waits for the response of another
-    /// write.
+    /// Listing thousands of rules takes long; responses of other writes do not wait for that.
     @Test func whyOneIsRefusedIsToldByAReader() async throws {
         let rules = #"{"rules": {".write": true, "$place": {"$key": {".validate": "newData.val() != 7"}}}}"#
         try await RunningMessages.with(rules: rules, change: { $0.limits.refusalTraceMax = 20 }) { running in

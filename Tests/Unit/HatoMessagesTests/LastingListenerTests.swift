@@ -330,7 +330,7 @@ import Testing
     }
 }
 
-/// The children as the events tell of them, held against each snapshot.
+/// The children according to the events, compared with each snapshot.
 private struct ChildMirror {
     private var snapshots: ListenerSnapshots.Iterator
     private var children: [TreeKey: TreeNode] = [:]

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// What nobody has set is the limit of the protocol: 16 MiB a line.
+    /// The default is the limit of the protocol: 16 MiB a line.
     @Test func answerHasSixteenMebibytesUnlessItIsSetOtherwise() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
@@ -69,7 +69,7 @@ import Testing
                 _ = try await client.call(Messages.Set(path: path, value: text))
             }
             try await write("/a/b", 8 << 20)
-            // Room for the names around the texts.
+            // Space for the names around the texts.
             try await write("/a/c", (8 << 20) - (64 << 10))
             let read = try await client.call(Messages.Get(path: "/a")).value
             #expect(read["b"]?.string?.utf8.count == 8 << 20)

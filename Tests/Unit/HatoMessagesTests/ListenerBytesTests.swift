@@ -15,7 +15,7 @@ import Testing
             "/" + Array(repeating: name + String(repeating: "k", count: 740), count: 20).joined(separator: "/"))
     }
 
-    /// Room for one listener to a long path, and many to short ones.
+    /// Enough for one listener to a long path, and many to short ones.
     private static let oneLong = 30_000
 
     private static func refused(_ client: RPCClient, _ path: TreePath) async -> String? {
@@ -39,7 +39,7 @@ import Testing
             #expect(await Self.refused(two, try Self.longPath("2")) == "too_many_listeners")
             let short = try await two.subscribe(Messages.Listen(path: "/short"))
             let others = try await other.subscribe(Messages.Listen(path: Self.longPath("2")))
-            // Nobody is counted for an administrator.
+            // Listeners of administrators do not count.
             let administrators = [
                 try await running.administrator.subscribe(Messages.Listen(path: Self.longPath("3"))),
                 try await running.administrator.subscribe(Messages.Listen(path: Self.longPath("4"))),
@@ -90,7 +90,7 @@ import Testing
             listen.database = name
             #expect(await refusal { try await client.subscribe(listen) }?.reason == "too_many_listeners")
             _ = try await admin.call(Messages.Rules.Set(rules: DefaultRules.deny))
-            // What the commit ends has ended before it is answered.
+            // The listeners that the commit ends have ended before its response.
             held.append(try await client.subscribe(listen))
             _ = try await admin.call(Messages.Rules.Set(rules: DefaultRules.signedIn))
             #expect(await Self.refused(client, try Self.longPath("1")) == "too_many_listeners")
@@ -209,7 +209,7 @@ import Testing
             _ = try await events.next()
             #expect(await refusal { try await client.subscribe(listen(-1)) }?.reason == "too_many_listeners")
             let other = try await running.user("b").subscribe(listen(-1))
-            // It grows beyond what there is room for.
+            // It outgrows the limit.
             values = [:]
             for number in 20..<60 { values[child(number)] = .number(Double(number)) }
             _ = try await admin.call(Messages.Update(path: "/q", values: values))

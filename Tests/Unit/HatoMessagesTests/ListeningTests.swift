@@ -246,7 +246,7 @@ import Testing
             listen.coalesceMs = 300
             var events = EventReader(try await client.subscribe(listen))
             _ = try await events.next()
-            // Somebody else writes: own writes are sent at once.
+            // Another connection writes: own writes are sent at once.
             let writer = running.administrator
             for number in 1...20 {
                 _ = try await writer.call(Messages.Set(path: TreePath("/a/k"), value: .number(Double(number))))

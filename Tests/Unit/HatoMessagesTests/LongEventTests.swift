@@ -9,7 +9,7 @@ import Testing
 
 @testable import HatoMessages
 
-/// Events that take much reading are worked out on another thread, and nobody notices.
+/// Events that read many rows are made on another thread, with the same result.
 @Suite struct LongEventTests {
     /// Every window is a long one.
     private func running(_ body: (RunningMessages) async throws -> Void) async throws {

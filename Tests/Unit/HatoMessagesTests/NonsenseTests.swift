@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// What nobody means: lines with flipped bytes, requests with foreign values, noise. Each is answered or its connection
-/// closed, nothing ends the service, and nothing is done by half: the seed is in every message.
+/// Wrong input: lines with flipped bytes, requests with foreign values, noise. Each gets a response or its connection
+/// is closed, nothing ends the service, and nothing is done in part: the seed is in every message.
 @Suite(.timeLimit(.minutes(5)))
 struct NonsenseTests {
     private static let seeds: [UInt64] = {
@@ -52,7 +52,7 @@ struct NonsenseTests {
     }
 }
 
-/// One connection that asks something sensible after each piece of nonsense, to know what that was answered with.
+/// One connection that sends a right request after each wrong one, to find the response of the wrong one.
 private final class Talk {
     private let running: RunningMessages
     private let seed: UInt64

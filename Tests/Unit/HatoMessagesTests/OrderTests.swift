@@ -8,7 +8,7 @@ import Testing
 
 @testable import HatoMessages
 
-/// What one connection sends without waiting is answered as if it were done step by step (protocol §1).
+/// Requests that one connection sends without waiting get the responses of requests sent one by one (protocol §1).
 @Suite struct OrderTests {
     @Test func readBetweenTwoWritesSeesTheFirstOnly() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
@@ -156,7 +156,7 @@ import Testing
     static let rules = #"{"rules": {"mine": {".indexOn": "n"}}}"#
 }
 
-/// Random steps on `/mine`, with what each must be answered.
+/// Random steps on `/mine`, with the expected response of each.
 private struct OrderScript {
     struct Step {
         var method: String

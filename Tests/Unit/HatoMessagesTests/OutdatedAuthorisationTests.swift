@@ -4,12 +4,12 @@ import Testing
 
 @testable import HatoMessages
 
-/// A commit that many rights rest on: they are judged a turn at a time, and until then nobody sees too much; afterwards
-/// nobody has missed anything.
+/// A commit that many rights depend on: listeners are authorised again a turn at a time; until then none gets too much,
+/// and afterwards none has missed anything.
 @Suite struct OutdatedAuthorisationTests {
     private static func texts(_ peer: HistoryPeer) -> [String] { peer.takeInbox().map(\.text) }
 
-    /// What everybody's right rests on changes, and costs nobody his right.
+    /// Changes a value that all rights depend on, and that takes none away.
     private static func touch(_ world: AuthorisationWorld, _ value: Double = 2) async throws -> UInt64 {
         try await world.write(.set(.number(value), at: "/open"))
     }
@@ -85,7 +85,7 @@ import Testing
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         _ = try await world.write(.set(1, at: "/c/x"))
-        // They were judged, and what they missed is being read, when the next commit comes.
+        // They were authorised, and the changes they missed are being read, when the next commit comes.
         for _ in 0..<2 { world.step() }
         #expect(world.inDoubt == 0)
         _ = try await world.write(.update(["open": 3, "members/c": nil, "c/y": "secret"], at: "/"))
@@ -138,7 +138,7 @@ import Testing
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         _ = try await world.write(.set(1, at: "/c/x"))
-        // The same again changes nothing, and is answered with the version of the newest commit.
+        // The same again changes nothing, and the response has the version of the newest commit.
         let newest = try await world.write(.set(1, at: "/elsewhere"))
         #expect(try await world.write(.set(1, at: "/c/x")) == newest)
         world.answer(peers[2], newest)
@@ -158,7 +158,7 @@ import Testing
         #expect(world.inDoubt == 2)
     }
 
-    // MARK: Who comes and goes
+    // MARK: Listeners that begin and end
 
     @Test func whoListensAnewIsJudgedAtOnceAndEndsTheDoubt() async throws {
         let world = try await AuthorisationWorld()

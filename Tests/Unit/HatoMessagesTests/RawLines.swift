@@ -84,7 +84,7 @@ final class RawLines: Sendable {
         case halfClosed
         /// With a reset.
         case reset
-        /// Without a word: nothing that comes is answered any more, not even by the kernel.
+        /// Without a packet: the kernel no longer acknowledges anything.
         case vanished
     }
 

@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    // MARK: Large writes, which are judged before their turn
+    // MARK: Large writes, which are authorised before their turn
 
     static let largeRules = """
         {
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    /// Whatever comes between judging and writing: a list is never written after its door was closed.
+    /// Whatever is written between authorisation and write: no list is written after the rules deny it.
     @Test func largeWritesAreJudgedAgainWhenWhatTheyReadHasChanged() async throws {
         try await RunningMessages.with(rules: Self.largeRules) { running in
             let (sazae, masuo) = (running.user("sazae"), running.user("masuo"))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HatoMessages
 
-/// A messages service over a memory store, on a port of its own, with clients that speak as whoever a test needs.
+/// A messages service over a memory store, on a port of its own, with clients of any identity.
 struct RunningMessages {
     let service: MessagesServer
     let store: any Store

@@ -52,8 +52,7 @@ import Testing
         ) { try await body($0, clock, lines) }
     }
 
-    /// A write asks for the time when it arrives, before and after it is planned, when it is durable and when it is
-    /// answered.
+    /// A write reads the clock when it arrives, before and after it is planned, when it is durable and at its response.
     @Test(arguments: [
         (2, "waiting for its turn"), (3, "planning"), (4, "other commits"), (5, "sending events"),
     ])

@@ -54,7 +54,7 @@ import Testing
             try await first.ask("set", #""path":"/users/a/x","value":1"#)
             try await first.ask("set", #""path":"/users/c/x","value":1,"auth":"user:c""#)
             try await first.ask("set", #""path":"/public/x","value":1"#)
-            // From here on only what came with a credential of its own is somebody's.
+            // From here on only writes that came with a credential of their own have a user.
             try await first.ask("end", "", of: "session")
             let second = try await RawLines.connect(running, as: "a")
             try await second.ask("set", #""path":"/users/a/y","value":1"#)

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Who may write and not read learns nothing by writing what stands there perhaps.
+    /// A caller with write access and without read access learns nothing by writing the stored value.
     @Test(
         arguments: [
             ["/inbox/pin", 4_711], ["/inbox/pin", [".sv": ["increment": 0]]], ["/inbox/none", nil],
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// A condition that holds tells as much as one that does not: neither is looked at for who may not read the place.
+    /// A condition that holds shows as much as one that does not: neither is compared without read access to the path.
     @Test func whoMayNotReadLearnsNothingFromACondition() async throws {
         let rules = #"{"rules": {"a": {".write": true, "open": {".read": true}}}}"#
         try await RunningMessages.with(rules: rules) { running in

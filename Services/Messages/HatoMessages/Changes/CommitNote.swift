@@ -2,23 +2,23 @@ import HatoModel
 import HatoStorage
 import HatoTree
 
-/// One commit as listeners and followers see it: what the writer attached, or what its record tells.
+/// One commit as listeners and followers see it: from the writer, or from its record.
 final class CommitNote: Sendable {
     let version: UInt64
     let database: DatabaseID
     /// Milliseconds since 1970.
     let time: Int64
-    /// Who wrote it; nil for an administrator and for nobody.
+    /// The author; nil for an administrator and for a caller without a user.
     let uid: String?
-    /// What listeners are told by: complete while the commit is new.
+    /// The changes for listeners: complete while the commit is new.
     let changes: [PathChange]
-    /// What followers are told by: cut as its record is, so that live and later they are told the same.
+    /// The changes for followers: cut as in its record, so that followers get the same changes live and later.
     let cutChanges: [PathChange]
-    /// Whether followers are told only that something was written: an import that is to fire no triggers.
+    /// Whether followers get a change without nodes: an import that must fire no triggers.
     let disablesTriggers: Bool
     /// Over 1 MiB: its record is cut.
     let isLarge: Bool
-    /// About as many as telling of it takes.
+    /// About the size of its events.
     let byteCount: Int
 
     /// First byte of a record: what `ChangeRecord` does not know.
@@ -71,7 +71,7 @@ final class CommitNote: Sendable {
     }
 }
 
-/// Changes as followers are told them.
+/// Changes as followers get them.
 struct CutChanges: Sendable {
     let changes: [PathChange]
     /// Of the nodes in the changes before they were cut.

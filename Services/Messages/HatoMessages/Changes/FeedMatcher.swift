@@ -1,15 +1,15 @@
 import HatoModel
 import HatoTree
 
-/// Decides what a follower is told of a commit (protocol §5).
+/// Decides which changes of a commit a follower gets (protocol §5).
 ///
-/// It looks at the changes as the record keeps them. Where a node was too large to keep, its skeleton still tells which
-/// nodes in it are meant and which of them differ: each is a change of its own, whose nodes are cut. Only what even the
-/// skeleton does not know is told as `many`.
+/// It reads the changes as the record keeps them. For a node that was too large to keep, the skeleton shows which nodes
+/// in it match and which of them differ: each is a change of its own, with cut nodes. What the skeleton does not show
+/// becomes `many`.
 struct FeedMatcher: Sendable, Hashable {
     /// Nil: every written path.
     var patterns: [FeedPattern]?
-    /// Matches of one pattern in one commit that are told one by one.
+    /// Matches of one pattern in one commit that are sent one by one.
     var matchesMax: Int
     /// Of a notification that is in memory once for all followers that get it.
     var sharedBytesMin = MessagesLimits().sharedEventBytesMin

@@ -2,8 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-/// What a group of commits tells followers: found and written once for all who ask for the same patterns of the same
-/// database, so that twenty of them cost little more than one.
+/// The changes that followers get for a group of commits: found and encoded once for all followers with the same
+/// patterns of the same database, so that twenty of them cost little more than one.
 struct SharedChanges {
     private struct Feed: Hashable {
         var database: DatabaseID
@@ -23,7 +23,7 @@ struct SharedChanges {
         self.init(group.commits.compactMap { $0.note as? CommitNote }, epoch)
     }
 
-    /// Different questions that were answered.
+    /// The number of different sets of patterns.
     var feedCount: Int { itemsByFeed.count }
 
     /// What matches, in the order of commits.

@@ -10,7 +10,7 @@ final class CommitHistory: ChangeHistory, Sendable {
     private let firstVersion: UInt64
     private let store: any Store
     private let recent: RecentCommits
-    /// Who writes.
+    /// The user of the write.
     private let uid: String?
 
     init(of database: Database, _ parts: ServiceParts, uid: String?) {
@@ -25,7 +25,7 @@ final class CommitHistory: ChangeHistory, Sendable {
         if version > store.version {
             throw MessagesError.unknownVersion(newest: store.version, parameter: "ifVersion")
         }
-        // Nobody has read anything at version 0: it asks whether the place was ever written in this database.
+        // Version 0 stands for the version before the first write of the path in this database.
         let version = version == 0 ? firstVersion : version
         // Then it was another database.
         if version < firstVersion { return true }
@@ -68,7 +68,7 @@ final class CommitHistory: ChangeHistory, Sendable {
     private static let pushBytesMax = 1 << 20
     private static let pushCommitsAtATime: UInt64 = 4
 
-    /// Nobody's pushes are not told from those of another nobody.
+    /// Pushes of different callers without a user cannot be distinguished.
     func node(pushedAt path: TreePath, byteCount: Int) throws -> TreeNode? {
         guard let uid else { return nil }
         switch recent.creation(at: path, of: database, by: uid, byteCount: byteCount) {

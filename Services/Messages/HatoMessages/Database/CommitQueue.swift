@@ -9,19 +9,20 @@ struct Write: Sendable {
     var database: DatabaseName
     var mutation: Mutation
     var caller: Caller
-    /// An administrator speaks as the caller, and is told why rules refuse it.
+    /// An administrator acts as the caller, and gets the trace of a refusal.
     var isByAdministrator = false
-    /// Followers are told that something was written, not what.
+    /// Followers get a change without nodes.
     var disablesTriggers = false
-    /// Nil when nobody asks how long it takes.
+    /// Nil when its time is not measured.
     var watch: OperationWatch?
 }
 
 /// Plans, authorises and commits writes, in the order in which they arrive.
 ///
 /// `submit` is called on event loops, in the order of the lines of a connection; the store runs the writes in the
-/// order of submission. Each is planned against what its predecessors left, judged by the rules that were set before
-/// it, and leaves nothing when it is denied. Its response goes out when it is durable and its events are on their way.
+/// order of submission. Each is planned against the state that its predecessors left and authorised by the rules that
+/// were set before it; one that is denied leaves nothing. Its response is sent when it is durable and its events are
+/// sent.
 final class CommitQueue: Sendable {
     private let store: any Store
     private let catalogue: Catalogue
@@ -141,7 +142,7 @@ final class CommitQueue: Sendable {
             watch.durable = slow.now
             watch.sync = syncTime.last
         }
-        // As long as nobody listens, no closure is made for it.
+        // Without listeners and followers, no closure is made for it.
         guard publisher.isActive else {
             slow.ended(watch, catalogue)
             return completion(result)
@@ -195,7 +196,7 @@ final class CommitQueue: Sendable {
             try made?.plan
             ?? database.planner.plan(resolved, in: turn, history: resolved.asksHistory ? history : nil)
         if plan.isEmpty {
-            // That nothing has changed, as an old version would say, tells what is stored.
+            // An old version in the response would show that nothing has changed, and so what is stored.
             guard try authoriser.hidesOutcome(of: resolved, from: write.caller) else {
                 let repeated = try RepeatedPush(write.mutation, isOwn: resolved.hidesStored, in: history)
                 return WriteOutcome(etag: plan.etag, repeated: repeated)
@@ -217,7 +218,7 @@ final class CommitQueue: Sendable {
     }
 }
 
-/// A write in the store's queue, until it is answered.
+/// A write in the store's queue, until its response.
 ///
 /// `@unchecked Sendable`: `outcome` is set in its turn and read after it, on one thread at a time.
 private final class QueuedWrite: StoreWrite, @unchecked Sendable {
@@ -258,8 +259,8 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
 
 /// How long the last sync took.
 ///
-/// It is set where groups are told, and read where writes are answered: of a store that is closed already, that is
-/// wherever they are submitted.
+/// It is set when groups are published, and read when responses are made: for a closed store, where the write is
+/// submitted.
 private final class SyncTime: Sendable {
     private let time = Mutex(Duration.zero)
 

@@ -47,7 +47,7 @@ final class ConnectionSession: Sendable {
     /// Whether the queue of the store may be used at once.
     var isFree: Bool { turns.withLock { !$0.isHeld } }
 
-    /// Runs `body` when nobody holds the turn: now, on this thread, if nobody does.
+    /// Runs `body` when the turn is free: now, on this thread, if it is free.
     func inTurn(_ body: @escaping @Sendable () -> Void) {
         let isFree = turns.withLock { turns -> Bool in
             if turns.isHeld { turns.waiting.append(.run(body)) }
@@ -56,7 +56,7 @@ final class ConnectionSession: Sendable {
         if isFree { body() }
     }
 
-    /// The same for a body that keeps the turn: whoever it hands the work to must call `release` once.
+    /// The same for a body that keeps the turn until `release` is called, once.
     func holdingTurn(_ body: @escaping @Sendable () -> Void) {
         let isFree = turns.withLock { turns -> Bool in
             if turns.isHeld {

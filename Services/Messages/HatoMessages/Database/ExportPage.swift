@@ -34,7 +34,7 @@ struct ExportPage {
         var path: [UInt8]
     }
 
-    /// What is wrong with a parameter is told with its name.
+    /// Adds the name of the parameter to the problem of its value.
     private static func naming<Value>(
         _ parameter: String, _ body: () throws(ArgumentError) -> Value
     ) throws(TreeError) -> Value {

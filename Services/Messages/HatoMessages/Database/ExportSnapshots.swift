@@ -39,7 +39,7 @@ final class ExportSnapshots: Sendable {
     /// Exports under way.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// A handle for `snapshot`, which nobody can guess.
+    /// A handle for `snapshot` that cannot be guessed.
     func open(_ snapshot: any StoreSnapshot, of source: Source, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in
             expire(&state, now)

@@ -4,8 +4,8 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// How many rows the indexes have that are ready. Up to 10,000 they are counted each time; more are counted once a
-/// minute at most, whoever asks, since that reads all of them.
+/// The numbers of rows of the indexes that are ready. Up to 10,000 rows are counted each time; more are counted once a
+/// minute at most for all callers, because that reads all of them.
 final class IndexCounts: Sendable {
     private struct Key: Hashable {
         var database: DatabaseID
@@ -43,7 +43,7 @@ final class IndexCounts: Sendable {
     }
 }
 
-/// Tells an operator about the indexes of a database.
+/// Lists the indexes of a database for an operator.
 struct IndexListing {
     let database: Database
     let snapshot: any StoreSnapshot

@@ -29,7 +29,7 @@ struct NodeReading {
     var runner: QueryRunner {
         var runner = QueryRunner(
             reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
-        // Who may read so many rows and no more must not read some of them twice.
+        // A metered read must not read rows twice.
         if !isMetered { runner.newest = database.newest }
         return runner
     }

@@ -1,7 +1,7 @@
 import HatoRPC
 import HatoStorage
 
-/// Thrown by a read whose connection has closed: nobody hears the response.
+/// Thrown by a read whose connection has closed: the response could not be sent.
 struct ConnectionClosed: Error {}
 
 /// A snapshot that is read as long as a connection is open; for one operation.
@@ -41,7 +41,7 @@ final class OpenConnectionSnapshot: StoreSnapshot {
     func approximateBytes(of range: KeyRange) throws -> UInt64 { try snapshot.approximateBytes(of: range) }
 }
 
-/// Who waits for the result of a read.
+/// The connection that waits for the result of a read.
 protocol ReadingPeer: Sendable {
     var isClosed: Bool { get }
 }

@@ -9,12 +9,12 @@ struct OperationAuthoriser {
     private let reader: any TreeReader
     /// Milliseconds since 1970, the one time of the operation.
     private let now: Int64
-    /// Whether a refusal tells which rules were asked, and what they said.
+    /// Whether a refusal has the trace of the evaluated rules.
     private let explains: Bool
 
-    /// What tells an earlier try of a push to who may not read it.
+    /// Recognises a repeated push of a caller without read access.
     var history: (any ChangeHistory)?
-    /// Who wants to know how long judging takes.
+    /// Measures the time that rules take.
     var watch: OperationWatch?
 
     /// - Parameter stored: nil: as the reader has it, with nothing remembered.
@@ -85,7 +85,7 @@ struct OperationAuthoriser {
         if let refusal = try refusal(of: resolved, by: caller, recording: &recording) { throw refusal }
     }
 
-    /// The same, telling instead of throwing, and recording what it depended on.
+    /// The same, returning the error instead of throwing it, and recording what it depends on.
     func refusal(
         of resolved: ResolvedMutation, by caller: Caller, recording: inout RulesRecording
     ) throws -> MessagesError? {
@@ -109,8 +109,8 @@ struct OperationAuthoriser {
         return situation
     }
 
-    /// A push that comes again is judged as the first time, when its key was free: a rule like `!data.exists()` must
-    /// not turn a retry into a refusal. Nothing is written by it.
+    /// A repeated push is authorised as the first time, when its key was free: a rule like `!data.exists()` must not
+    /// turn a retry into a refusal. It writes nothing.
     private func isAllowedRetry(_ resolved: ResolvedMutation, _ situation: RulesContext) throws -> Bool {
         guard try database.planner.isRepeated(resolved, reading: reader, history: history) else { return false }
         let targets = resolved.rulesTargets
@@ -119,21 +119,21 @@ struct OperationAuthoriser {
         return try rules.authoriseWrite(targets, situation).isAllowed
     }
 
-    /// A condition tells what is stored, by holding or not: only who may read the place may have one. Nothing is
-    /// compared before this is known.
+    /// A condition shows what is stored, by holding or not: it requires read access to its path. Nothing is compared
+    /// before that is checked.
     func authorise(conditionOf mutation: Mutation, by caller: Caller) throws {
         guard mutation.condition != nil else { return }
         try authorise(reading: mutation.path.node, by: caller)
     }
 
-    /// Whether the response to a push with the client's key could tell `caller` of a node that he may not read.
+    /// Whether the response to a push with the client's key could show `caller` a node without read access.
     func hidesStored(_ mutation: Mutation, from caller: Caller) throws -> Bool {
         guard case .push(_, let key, isClientKey: true) = mutation.operation else { return false }
         return try !mayRead(mutation.path.child(TreeKey(key)), as: caller)
     }
 
-    /// Whether `caller` may not read all the places of a write, so that its response must not tell whether it changed
-    /// anything. (Pushes hide what they find in their own way.)
+    /// Whether `caller` lacks read access to a path of the write, so that its response must not show whether it changed
+    /// anything. (Pushes hide what they find in another way.)
     func hidesOutcome(of resolved: ResolvedMutation, from caller: Caller) throws -> Bool {
         if caller.isAdministrator || resolved.isPush { return false }
         return try !resolved.rulesTargets.allSatisfy { try mayRead($0.path.node, as: caller) }
@@ -148,7 +148,7 @@ struct OperationAuthoriser {
         return .denied(path, trace: RulesTrace(steps: steps(recording), leftOut: recording.traceLeftOut))
     }
 
-    /// The result of `messages.rules.check`: judges without writing, and tells how.
+    /// The result of `messages.rules.check`: evaluates the rules without writing, with a trace.
     func check(_ request: Messages.Rules.Check) throws -> Messages.Rules.Check.Result {
         try request.checkCombination()
         let caller = request.as?.caller ?? .nobody

@@ -3,9 +3,9 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
-/// A large write that was made ready on a snapshot, on another thread than the writer's: normalised, judged by the
-/// rules, planned, its rows in a file when they are many. What is left for its turn does not grow with its size: to
-/// see that nothing it rests on has changed since, and to apply it.
+/// A large write that was prepared on a snapshot, on another thread than the writer's: normalised, authorised, planned,
+/// its rows in a file when they are many. The work in its turn does not grow with its size: to check that nothing it
+/// depends on has changed since, and to apply it.
 final class PlannedWrite: Sendable {
     /// What did not come out as the write's turn needs it: it is planned again.
     struct Outdated: Error {}
@@ -26,8 +26,8 @@ final class PlannedWrite: Sendable {
     /// Nothing that it rests on has changed up to here.
     private let validThrough: UInt64
 
-    /// Of so many places that rules looked at it is known whether they changed since; of more than these, with some 200
-    /// bytes each, nothing is, and the writer judges a write anew whenever anything was written meanwhile.
+    /// The maximum number of recorded reads of rules, with some 200 bytes each. A write whose rules read more is
+    /// authorised again in its turn whenever anything was written meanwhile.
     private static let readsMax = 1_000_000
     /// More rows than this, or more bytes, are prepared: one by one, the writer takes 2 ms for a thousand, and its
     /// log as long as the disk for a mebibyte.

@@ -62,8 +62,8 @@ struct ReadOrder: Sendable {
         }
     }
 
-    /// Runs `body` on the publisher's thread, when all commits up to its view have been told there and none after; what
-    /// it throws is the response.
+    /// Runs `body` on the publisher's thread, after all commits up to its view are published and before the next one;
+    /// an error that it throws is the response.
     ///
     /// - Parameter turns: bounds how many of one client are under way; later requests of the connection wait as well.
     func onPublisher<Request: RPCRequest>(

@@ -11,7 +11,7 @@ struct ReadView: Sendable {
     var lasting: (any StoreSnapshot)?
     /// What a result may take, in bytes; a read that needs more throws `TreeError.tooBig`.
     var bytesMax: Int
-    /// Nil when nobody asks how long the request takes.
+    /// Nil when the time of the request is not measured.
     var watch: OperationWatch?
 
     init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue, _ limits: MessagesLimits) {

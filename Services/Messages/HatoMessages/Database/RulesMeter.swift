@@ -1,10 +1,10 @@
 import HatoModel
 import HatoRules
 
-/// What judging by rules may cost, and what it has cost; one for all databases.
+/// The limits of the evaluation of rules, and its costs so far; one for all databases.
 final class RulesMeter: Sendable {
     let steps: RulesStepLimits
-    /// How many rules a refusal tells.
+    /// The number of rules that a refusal lists.
     let traceMax: Int
     private let metrics: MessagesMetrics
 

@@ -1,7 +1,7 @@
 import HatoModel
 import HatoTree
 
-/// What a write is answered with, beside the version at which it is durable.
+/// The result of a write, without the version at which it is durable.
 struct WriteOutcome: Sendable {
     /// Of the written node, when the write had an etag as its condition.
     var etag: String?

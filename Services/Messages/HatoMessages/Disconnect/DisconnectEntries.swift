@@ -6,14 +6,14 @@ import Synchronization
 
 typealias OwnedTree = DisconnectTree<DisconnectOwner>
 
-/// What one connection has left to be written when it ends.
+/// The onDisconnect writes of one connection.
 ///
-/// Trees are changed in write closures only, which run in the order of the lines of the connection: what is registered,
-/// taken back and at last written is what a reader of those lines would expect, and it is judged by the rules that were
-/// set before it. Owners are looked up on the connection's event loop.
+/// Trees are changed in write closures only, which run in the order of the lines of the connection. So writes are
+/// registered, cancelled and made in that order, and authorised by the rules that were set before them. Owners are
+/// looked up on the connection's event loop.
 ///
-/// Every change is part of the commit of its closure (`DisconnectRecord`): a call is answered when what it left would
-/// survive the process, and what is written at the end is gone from here in the same commit.
+/// Every change is part of the commit of its closure (`DisconnectRecord`): a call gets its response when its write
+/// would survive the process, and a write that is made at the end is deleted from here in the same commit.
 final class DisconnectEntries: Sendable {
     struct KeptTree {
         var database: DatabaseID
@@ -24,7 +24,7 @@ final class DisconnectEntries: Sendable {
         weak var owner: DisconnectOwner?
     }
 
-    /// Somebody the store knows.
+    /// An owner that is in the store.
     private struct StoredOwner {
         /// How many rows say that they are left in this name.
         var rows = 0
@@ -93,7 +93,7 @@ final class DisconnectEntries: Sendable {
 
     /// In a write closure, after its reads. When the tree would grow over a limit it stays as it was.
     ///
-    /// - Parameter client: Who asks; nil: an administrator.
+    /// - Parameter client: The caller's client; nil: an administrator.
     func change(
         of database: Database, by client: String?, in transaction: any StoreTransaction,
         _ body: (inout OwnedTree) throws(MessagesError) -> [DisconnectStep<DisconnectOwner>]
@@ -147,7 +147,7 @@ final class DisconnectEntries: Sendable {
         store(write.batch.removals, of: write.database, in: transaction)
     }
 
-    /// In a write closure: who somebody is now.
+    /// In a write closure: stores the current identity of an owner.
     func store(_ owner: DisconnectOwner, in transaction: any StoreTransaction) {
         store([owner], in: transaction)
     }

@@ -2,16 +2,14 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// In whose name something was left to be written: the caller at that time, and whoever the connection speaks for
-/// later.
+/// The identity of registered onDisconnect writes: the caller at that time, and later the identity of the connection.
 ///
-/// The identity behaves as that of a listener does (protocol §2): the same user again extends it, another one takes
-/// its place, `session.end` leaves nobody (unless it came with the call). When its token ends, nobody is left until
-/// the connection authenticates again. It lives as long as something refers to it; the connection counts as busy that
-/// long.
+/// The identity behaves as that of a listener (protocol §2): the same user again extends it, another one replaces it,
+/// `session.end` leaves no user (unless the identity came with the call). When its token ends, there is no user until
+/// the connection authenticates again. The connection counts as busy as long as something refers to the owner.
 ///
-/// Who it is stands in the store too, for the case that the process ends first: each change is written in its place
-/// among the writes of the connection, without anybody waiting for it.
+/// The store has the identity too, for the case that the process ends first: each change of it is written in its order
+/// among the writes of the connection, and no response waits for it.
 final class DisconnectOwner: Sendable {
     private struct State {
         var caller: Caller
@@ -24,8 +22,7 @@ final class DisconnectOwner: Sendable {
     private let changed: @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void
     private let state: Mutex<State>
 
-    /// - Parameter changed: called on the connection's event loop when it has become somebody else, or has newer
-    ///   claims.
+    /// - Parameter changed: called on the connection's event loop after a change of the user, or with newer claims.
     init(
         _ context: RPCContext, number: UInt32,
         changed: @escaping @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void
@@ -37,7 +34,7 @@ final class DisconnectOwner: Sendable {
         watch(context)
     }
 
-    /// Somebody of a process that is gone.
+    /// An owner of a process that has ended.
     init(_ caller: Caller, number: UInt32) {
         self.number = number
         changed = { _, _ in }
@@ -45,12 +42,12 @@ final class DisconnectOwner: Sendable {
         state = Mutex(State(caller: caller))
     }
 
-    /// Whom the store is told of.
+    /// The identity that is stored.
     var caller: Caller { state.withLock { $0.caller } }
 
     deinit { state.withLock { $0.watch }?.cancel() }
 
-    /// Whom the rules judge, at the time `now` in milliseconds since 1970.
+    /// The identity for rules at the time `now`, in milliseconds since 1970.
     func caller(at now: Int64) -> Caller {
         let caller = state.withLock { $0.caller }
         // The connection may have ended before its timer did.
@@ -58,7 +55,7 @@ final class DisconnectOwner: Sendable {
         return caller
     }
 
-    /// Takes over a request of the same person, whose credential may be newer; false when it is somebody else's.
+    /// Takes over the identity of a request of the same user, whose credential may be newer; false for another user.
     func adopt(_ context: RPCContext) -> Bool {
         let caller = state.withLock { $0.caller }
         guard isCallCredential == context.isCallCredential, caller.uid == context.caller.uid,

@@ -5,18 +5,18 @@ import HatoTree
 import Logging
 import Synchronization
 
-/// Writes what ended connections have left.
+/// Makes the onDisconnect writes of ended connections.
 ///
-/// Everything of a connection is one commit for each database, as one write of many places (and one more for every
-/// further person in whose name something was left). When such a commit is refused it is tried again in halves, until
-/// what may not be written, or not be read, stands alone; that is dropped, the rest is written. Each try is a write
-/// like any other, so nobody else waits longer than for an update of the same size.
+/// Everything of a connection is one commit for each database, as one write of many paths (and one more for every
+/// further user with registered writes). A commit that is refused is tried again in halves, until the refused write is
+/// alone; it is dropped, the rest is written. Each try is a write like any other, so other writes wait no longer than
+/// for an update of the same size.
 ///
 /// The first try goes into the queue when the connection has closed, so it comes after everything the connection
 /// sent.
 ///
-/// A connection also ends with the process, when nobody is left to write: what is left stands in the store until it
-/// is written or taken back, and the next start writes what it finds (`finishFormerRun`), each place once.
+/// A connection also ends with the process: registered writes are in the store until they are made or cancelled, and
+/// the next start makes those that it finds (`finishFormerRun`), each path once.
 final class DisconnectRuns: Sendable {
     private struct State {
         var entries: [UInt64: DisconnectEntries] = [:]
@@ -60,7 +60,7 @@ final class DisconnectRuns: Sendable {
     func finishFormerRun() async throws {
         let (store, catalogue) = (parts.store, parts.catalogue)
         let remains = try await store.read { [totals] snapshot in
-            // In a damaged store two may have one id; that is for `verify` to tell.
+            // In a damaged store two may have one id; `verify` reports that.
             let databases = Dictionary(catalogue.databases(of: snapshot).byName.map { ($0.value.id, $0.key) }) {
                 one, other in one.rawValue < other.rawValue ? one : other
             }
@@ -129,9 +129,8 @@ final class DisconnectRuns: Sendable {
         }
     }
 
-    /// Commits, or returns what to try instead. Throws when the store has closed: what is left is then for the next
-    /// start. Nothing else ends a run. What is left would stay in the store while nobody writes it, and the next
-    /// start would write it over what came later.
+    /// Commits, or returns what to try instead. Throws when the store has closed: the next start makes the rest then.
+    /// Nothing else ends a run: the rest would stay in the store, and the next start would write it over later writes.
     private func again(
         _ write: DisconnectWrite, _ entries: DisconnectEntries, in transaction: any StoreTransaction
     ) throws -> [DisconnectWrite] {

@@ -27,7 +27,7 @@ final class DisconnectTotals: Sendable {
     /// A connection leaves `after` where it left `before`.
     ///
     /// - Parameters:
-    ///   - client: Who asks for it; what it grows by is counted for it. Nil: an administrator, who is not limited.
+    ///   - client: The caller's client, for which the growth is counted. Nil: an administrator, without a limit.
     ///   - charges: Of the connection.
     /// - Throws: `onDisconnectFull` when it would grow over a limit; nothing is counted then.
     func replace(

@@ -6,7 +6,7 @@ import HatoTree
 struct StoredDisconnects {
     /// By connection, in the order of their numbers.
     private(set) var connections: [DisconnectEntries] = []
-    /// Rows that nobody will ask for: of databases that were dropped.
+    /// Rows of databases that were dropped.
     private(set) var stale: [[UInt8]] = []
     /// How many places there are.
     private(set) var count = 0
@@ -69,7 +69,7 @@ struct StoredDisconnects {
             case .caller(let connection, let number):
                 callers[connection, default: [:]][number] = (try DisconnectRecord.decodeCaller(value), number)
             case .entry(let connection, let database, let path):
-                // Whoever left something stands before it.
+                // The owner of a write precedes it.
                 guard callers[connection] != nil else { throw RecordError(record: "on disconnect") }
                 entries[connection, default: [:]][database, default: []].append(
                     try DisconnectRecord.decodeEntry(value, at: path))

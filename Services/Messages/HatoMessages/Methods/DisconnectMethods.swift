@@ -2,8 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoTree
 
-/// `messages.onDisconnect.set`, `.update`, `.remove`, `.cancel`: judged and kept in the order of the connection's
-/// writes; answered when what they left is durable.
+/// `messages.onDisconnect.set`, `.update`, `.remove`, `.cancel`: authorised and registered in the order of the
+/// connection's writes; the response is sent when the registration is durable.
 struct DisconnectMethods: Sendable {
     let parts: ServiceParts
     let queue: CommitQueue
@@ -51,8 +51,8 @@ struct DisconnectMethods: Sendable {
         }
     }
 
-    /// What is too large is refused before anything is made of it: here others of the event loop would wait for that,
-    /// and on the writer's thread everybody.
+    /// A write that is too large is refused before it is processed: other connections of the event loop would wait for
+    /// that, and on the writer's thread all of them.
     private func checkSize(of mutation: Mutation) throws {
         let limits = parts.limits
         if case .update(let values) = mutation.operation { try limits.checkPaths(of: values) }
@@ -63,7 +63,7 @@ struct DisconnectMethods: Sendable {
         }
     }
 
-    /// Everybody may take back what his own connection has left.
+    /// Every caller may cancel the writes of its own connection.
     private func cancel(
         _ request: Messages.OnDisconnect.Cancel, _ context: RPCContext,
         _ reply: RPCReply<Messages.OnDisconnect.Cancel>

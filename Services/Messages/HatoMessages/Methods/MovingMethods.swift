@@ -100,7 +100,7 @@ struct MovingMethods: Sendable {
             }
             writer.endObject()
             if request.snapshot == nil, writer.count > parts.limits.responseBytesMax - Self.envelopeBytes {
-                // Nobody would learn the handle.
+                // The handle would not reach the client.
                 exports.close(handle)
                 throw TreeError.tooBig(bytesMax: parts.limits.responseBytesMax)
             }

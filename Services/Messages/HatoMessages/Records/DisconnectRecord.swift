@@ -129,7 +129,7 @@ enum DisconnectRecord {
             number: number, entryPath: try TreePath(String(decoding: place, as: UTF8.self)), write: write)
     }
 
-    /// The end of a token is not kept: whose token ended while the service lived is stored as nobody.
+    /// The end of a token is not kept: a user whose token ended while the service ran is stored as no user.
     static func caller(_ caller: Caller) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(format)

@@ -4,14 +4,13 @@ import HatoStorage
 import Logging
 import Synchronization
 
-/// Tells the log which operations took long, and why.
+/// Logs which operations took long, and why.
 ///
-/// Of paths it says the shape, as the rules name it (`/chats/$chat/messages/*`), unless it is told to say all of it; of
-/// values, tokens and people nothing, ever. A flood of slow operations is not one of the log: so many lines a minute,
-/// and how many were left out.
+/// It logs the shape of a path, as the rules name it (`/chats/$chat/messages/*`), or the whole path if configured, and
+/// never values, tokens or users. The number of lines a minute is limited; the log has the number of those left out.
 final class SlowOperations: Sendable {
     struct Settings: Sendable {
-        /// Operations that take longer are told of; nil: none.
+        /// Operations that take longer are logged; nil: none.
         var threshold: Duration?
         var linesPerMinuteMax: Int
         var showsPaths = false
@@ -33,15 +32,15 @@ final class SlowOperations: Sendable {
     /// The clock of all watches.
     var now: Duration { clock() }
 
-    /// Nil when nobody asks how long it takes.
+    /// Nil when its time is not measured.
     func watch(_ method: String, database: DatabaseName? = nil, path: TreePath? = nil) -> OperationWatch? {
         guard settings.threshold != nil else { return nil }
         return OperationWatch(method, database: database, path: path, at: clock())
     }
 
-    /// The operation is answered.
+    /// The operation has its response.
     ///
-    /// - Parameter catalogue: whose rules tell the shape of its path.
+    /// - Parameter catalogue: its rules give the shape of the path.
     func ended(_ watch: OperationWatch?, _ catalogue: Catalogue) {
         guard let watch, let threshold = settings.threshold else { return }
         let end = clock()

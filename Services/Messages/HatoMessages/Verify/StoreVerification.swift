@@ -151,7 +151,7 @@ public final class StoreVerification {
         try part("the index rows", of: database) { try check.findUndeclared(database.indexes) }
     }
 
-    // MARK: What belongs to nobody
+    // MARK: Rows without an owner
 
     /// Rows of databases that are not there, and rows of nothing this service knows.
     private func findStrangers(_ databases: Set<DatabaseID>) throws {
@@ -171,7 +171,7 @@ public final class StoreVerification {
                 return rows.upper.map { .seek($0) } ?? .stop
             case nil:
                 add(Finding(.tree, "a row has a key that nothing here writes"))
-                // One of a kind tells enough.
+                // One of each kind is enough.
                 return key.count > 0 && key[0] < 0xFF ? .seek([key[0] + 1]) : .stop
             }
         }

@@ -8,8 +8,8 @@ import Synchronization
 
 @testable import HatoMessages
 
-/// A registry whose turns judge one right each, driven step by step: `a`, `b`, … are members who may read `/c` as
-/// long as `/open` is not false.
+/// A registry whose turns authorise one listener each, driven step by step: `a`, `b`, … are members with read access to
+/// `/c` as long as `/open` is not false.
 final class AuthorisationWorld {
     private let store: SteppedStore
     private let parts: ServiceParts
@@ -73,10 +73,10 @@ final class AuthorisationWorld {
         store.close()
     }
 
-    /// Listeners that wait for their rights to be judged.
+    /// Listeners that wait for their authorisation.
     var inDoubt: Int { registry.listeners.values.count { $0.machine.isOutdated } }
 
-    /// Commits, and lets the registry tell of it. Returns the version.
+    /// Commits, and publishes the commit to the registry. Returns the version.
     @discardableResult
     func write(_ mutation: Mutation) async throws -> UInt64 {
         let write = Write(database: .default, mutation: mutation, caller: .administrator)

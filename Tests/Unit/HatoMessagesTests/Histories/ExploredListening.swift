@@ -4,9 +4,9 @@ import HatoTree
 
 @testable import HatoMessages
 
-/// One listener's state machine with a model of all it meets: a topic of two children that commits write, a connection
-/// with and without room, readers that take their time, a right that commits put in doubt, and the client, which checks
-/// what it is sent. A value: two worlds that are equal go on alike.
+/// One listener's state machine with a model of its surroundings: a topic of two children that commits write, a
+/// connection with and without space, readers that take their time, a right that commits make uncertain, and the
+/// client, which checks what it gets. A value: two equal worlds continue alike.
 struct ExploredListening: Hashable {
     private struct Work: Hashable {
         var sent: UInt64

@@ -13,10 +13,10 @@ final class HistoryListener {
     let coalesceMs: Int
     var peer: HistoryPeer
     var subscription: String
-    /// Whether its request was answered.
+    /// Whether its request has its response.
     var isOpen = false
     var hasEnded = false
-    /// Since when it may have been judged.
+    /// The version from which on it may have been authorised.
     var asked: UInt64 = 0
     /// Up to here it knows everything.
     private(set) var version: UInt64 = 0

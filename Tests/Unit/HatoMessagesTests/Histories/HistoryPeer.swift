@@ -67,7 +67,7 @@ final class HistoryPeer: ListenerPeer {
         set { state.withLock { $0.hasRefused = newValue } }
     }
 
-    /// Whether somebody waits for room.
+    /// Whether a listener waits for space.
     var hasDrains: Bool { state.withLock { !$0.drains.isEmpty } }
 
     func takeInbox() -> [Item] {
@@ -77,7 +77,7 @@ final class HistoryPeer: ListenerPeer {
         }
     }
 
-    /// Tells those who wait for room, if there is.
+    /// Calls those that wait for space, if there is any.
     func drain() -> Bool {
         let drains = state.withLock { state -> [@Sendable () -> Void] in
             guard !state.isFull, !state.isClosed else { return [] }

@@ -355,7 +355,7 @@ final class HistoryWorld {
         guard !peer.hasRefused else { return }
         for listener in listeners where listener.peer === peer && listener.isOpen && !listener.hasEnded {
             let expected = listener.view(of: state(at: version).node)
-            // Who gathers is sent at once of own writes only.
+            // A listener that gathers events gets only its own writes at once.
             let before = listener.view(of: state(at: version - 1).node)
             if listener.coalesceMs > 0, !hasWritten || expected == before { continue }
             // Of a window that changed and changed back before it could be sent nothing is sent.

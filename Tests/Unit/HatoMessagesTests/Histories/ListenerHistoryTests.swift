@@ -4,12 +4,12 @@ import Testing
 
 @testable import HatoMessages
 
-/// Random histories without sockets and clocks: the first event of a listener and all later ones make what the tree
-/// holds, or the query selects, at the version of every notification; nobody sees what he may not read; own events
+/// Random histories without sockets and clocks: the first event of a listener and all later ones make the value of the
+/// tree, or of the query, at the version of every notification; no listener gets values without read access; own events
 /// come before own responses.
 ///
 /// Every run has the same histories, so that a change that breaks one is known by it; `HATO_HISTORIES=10000` runs so
-/// many others, and `HATO_SEED=n HATO_HISTORIES=1` repeats one and tells what happened.
+/// many others, and `HATO_SEED=n HATO_HISTORIES=1` repeats one and prints its trace.
 @Suite struct ListenerHistoryTests {
     private static func number(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
