@@ -5,9 +5,9 @@ import HatoTree
 
 /// One subscription to the feed of a database. Lives on the publisher's thread.
 ///
-/// A follower is a position: everything up to it has been sent, or does not match. A live one is at the newest group
-/// and is sent each group as it comes; the others read the kept records, a page at a time, whenever their sockets have
-/// room.
+/// A follower is a position: everything up to it has been sent, or does not match. A live follower is at the newest
+/// group and gets each group when it is published; the others read the kept records, a page at a time, whenever their
+/// sockets have space.
 final class Follower {
     enum State {
         case live
