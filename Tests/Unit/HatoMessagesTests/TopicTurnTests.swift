@@ -108,4 +108,22 @@ import Testing
         #expect(heard.count == 1, "\(heard.count) events")
         #expect(heard.last?.contains("third") == true)
     }
+
+    /// Beyond that, topics are read anew when it is their turn.
+    @Test func commitsThatWaitForTurnsTakeBoundedMemory() async throws {
+        let world = try await AuthorisationWorld {
+            $0.topicUpdatesMax = 1
+            $0.listenersServiceBytesMax = 2 << 20
+        }
+        let peer = try Self.queries("a", 1..<21, world)
+        try await world.write(Self.update(300))
+        for number in 0..<600 { try await world.write(.set(.number(Double(number)), at: "/c/k1299/x")) }
+        try await world.write(.set("last", at: "/c/k1299/x"))
+        #expect(world.registry.topics.values.contains { $0.pending == nil })
+        world.finish()
+        #expect(world.registry.changesBudget.bytes == 0)
+        var last: [Substring: String] = [:]
+        for text in peer.takeInbox().map(\.text) { last[text.prefix { $0 != ":" }] = text }
+        #expect(last.count == 20 && last.values.allSatisfy { $0.contains("last") })
+    }
 }

@@ -7,6 +7,11 @@ struct TopicNote: Sendable {
     let changes: [PathChange]
     /// About as many as the nodes in the changes take.
     let byteCount: Int
+    /// How many topics share it.
+    let topicCount: Int
+
+    /// What one of these topics takes in memory when it keeps the note, as the others do.
+    var keptBytes: Int { MemoryLayout<TopicNote>.stride + byteCount / max(1, topicCount) }
 }
 
 extension CommitNote {
@@ -16,15 +21,12 @@ extension CommitNote {
         // A change of much may stand in many parts.
         lazy var byteCounts = changes.map { ChangeRecord.byteCount(of: [$0]) }
         return topics.matches(changes).map { match in
-            guard match.indexes.count < changes.count else {
-                return (match.ids, TopicNote(version: version, changes: changes, byteCount: byteCount))
-            }
-            return (
-                match.ids,
-                TopicNote(
-                    version: version, changes: match.indexes.map { changes[$0] },
-                    byteCount: match.indexes.reduce(0) { $0 + byteCounts[$1] })
-            )
+            let isAll = match.indexes.count == changes.count
+            let note = TopicNote(
+                version: version, changes: isAll ? changes : match.indexes.map { changes[$0] },
+                byteCount: isAll ? byteCount : match.indexes.reduce(0) { $0 + byteCounts[$1] },
+                topicCount: match.ids.count)
+            return (match.ids, note)
         }
     }
 }

@@ -35,7 +35,7 @@ final class ListenerRegistry {
     /// By connection, the listeners that the next response to a write of it is reported to: those that gather or wait
     /// for a verdict, and lack something.
     private var responseReports: [UInt64: Set<UInt64>] = [:]
-    private let changesBudget: ChangesBudget
+    let changesBudget: ChangesBudget
     var delayedResponses = DelayedResponses()
     private var lastID: UInt64 = 0
 
@@ -334,7 +334,7 @@ final class ListenerRegistry {
     private func removeIfUnused(_ topic: Topic) {
         guard topic.isUnused else { return }
         notifier.releaseAll(topic)
-        topic.forgetChanges()
+        topic.end()
         topics[topic.id] = nil
         totals.remove(topic)
         topicIDs[topic.key] = nil

@@ -69,6 +69,7 @@ final class Topic {
     private(set) var others: [UInt64: Listener] = [:]
     var events: EventState
     private var queued: Queued?
+    private var queuedBytes = 0
     /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
     private(set) var pending: [TopicNote]? = []
     private var pendingChanges = 0
@@ -138,17 +139,22 @@ final class Topic {
     // MARK: Commits
 
     func wait(_ notes: [TopicNote]) {
+        guard pending != nil else { return }
         pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
-        pendingBytes += notes.reduce(0) { $0 + $1.byteCount }
-        if pendingChanges > Self.pendingMax || pendingBytes > Self.pendingBytesMax {
-            pending = nil
-        } else {
-            pending?.append(contentsOf: notes)
+        let bytes = notes.reduce(0) { $0 + $1.keptBytes }
+        guard pendingChanges <= Self.pendingMax, pendingBytes + bytes <= Self.pendingBytesMax,
+            changesBudget.takes(bytes)
+        else {
+            _ = takePending()
+            return pending = nil
         }
+        pendingBytes += bytes
+        pending?.append(contentsOf: notes)
     }
 
     func takePending() -> [TopicNote]? {
         defer {
+            changesBudget.give(pendingBytes)
             pending = []
             pendingChanges = 0
             pendingBytes = 0
@@ -160,16 +166,30 @@ final class Topic {
     func queue(_ queued: Queued, after sent: UInt64) {
         events = .working(sent: sent)
         self.queued = queued
+        guard case .changes(let notes) = queued.wanted else { return }
+        queuedBytes = notes.reduce(0) { $0 + $1.keptBytes }
+        guard !changesBudget.takes(queuedBytes) else { return }
+        queuedBytes = 0
+        self.queued?.wanted = .anew
     }
 
     /// Its turn has come: returns what was queued, with the commits since.
     func takeQueued() -> Queued? {
         guard var queued = queued.take() else { return nil }
+        changesBudget.give(queuedBytes)
+        queuedBytes = 0
         let notes = takePending()
         if case .changes(let first) = queued.wanted {
             queued.wanted = notes.map { .changes(first + $0) } ?? .anew
         }
         return queued
+    }
+
+    /// It has no listeners any more: gives back the memory that all topics share.
+    func end() {
+        forgetChanges()
+        _ = takeQueued()
+        _ = takePending()
     }
 
     // MARK: What those lack that are not live
@@ -272,7 +292,8 @@ final class Topic {
     }
 }
 
-/// The memory of all `Topic.changes`. Lives on the publisher's thread.
+/// The memory of all `Topic.changes`, and of the commits that wait until topics have their turns. Lives on the
+/// publisher's thread.
 final class ChangesBudget {
     private let bytesMax: Int
     private(set) var bytes = 0

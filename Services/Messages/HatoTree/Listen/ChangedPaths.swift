@@ -51,7 +51,9 @@ public struct ChangedPaths: Sendable, Hashable {
 
     /// Notes the changes of a commit. Commits come in the order of their versions.
     public mutating func add(_ changes: [PathChange], at version: UInt64) {
-        for change in changes where start < version {
+        for change in changes {
+            // All of them are forgotten.
+            if start >= version { return }
             let settled = change.settledPath
             if settled.isAtOrAbove(path) || hasQuery && path.isAtOrAbove(settled) {
                 forget(through: version)
