@@ -153,6 +153,7 @@ let package = Package(
 
         // Tests.
         library("TestCertificates", in: "Tests/Support", [asn1, crypto, x509]),
+        library("TestStores", in: "Tests/Support", ["HatoStorage"]),
         unitTests(of: "HatoModel", ["HatoTesting"]),
         unitTests(
             of: "HatoRPC",
@@ -163,7 +164,10 @@ let package = Package(
         unitTests(of: "HatoIdentity", ["HatoModel", "HatoTesting", crypto]),
         unitTests(
             of: "HatoMessages",
-            ["HatoTesting", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
+            [
+                "HatoTesting", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules",
+                "HatoIdentity", logging,
+            ]),
         unitTests(
             of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
         unitTests(
@@ -175,8 +179,8 @@ let package = Package(
         unitTests(
             of: "HatoNotifier",
             [
-                "HatoTesting", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity",
-                "HatoRuntime", logging,
+                "HatoTesting", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush",
+                "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),

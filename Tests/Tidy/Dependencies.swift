@@ -46,7 +46,7 @@ import Testing
     /// Test folder → the targets of ours it may import, besides the tested target.
     static let allowedInTests: [String: Set<String>] = [
         "Tests/Unit/HatoModelTests": ["HatoTesting"],
-        "Tests/Support": [],
+        "Tests/Support": ["HatoStorage"],
         "Tests/Unit/HatoRPCTests": ["HatoModel", "HatoTesting"],
         "Tests/Unit/HatoStorageTests": ["HatoRocksDB", "HatoTesting"],
         "Tests/Unit/HatoRulesTests": ["HatoModel"],

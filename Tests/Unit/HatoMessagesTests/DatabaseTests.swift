@@ -5,6 +5,7 @@ import HatoStorage
 import HatoTesting
 import HatoTree
 import Synchronization
+import TestStores
 import Testing
 
 @testable import HatoMessages
@@ -275,8 +276,8 @@ import Testing
 }
 
 /// A store that stays open when a service that used it stops.
-final class KeptStore: Store {
-    private let store: any Store
+final class KeptStore: WrappedStore {
+    let store: any Store
     private let beforeBackup: @Sendable () -> Void
     private let records = Atomic(0)
     /// Whether what is read for topics waits until there are two newer groups.
@@ -293,20 +294,6 @@ final class KeptStore: Store {
     /// The clients that its readers were asked for, in order.
     let readClients = Mutex<[String?]>([])
 
-    var epoch: StoreEpoch { store.epoch }
-    var version: UInt64 { store.version }
-    var keptCommits: KeptCommits { store.keptCommits }
-    var statistics: [String: Double] { store.statistics }
-
-    func snapshot() throws(StoreError) -> any StoreSnapshot { try store.snapshot() }
-    func submit(_ write: any StoreWrite) { store.submit(write) }
-    func submitSnapshot(
-        of client: String?, endsGroup: Bool,
-        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) { store.submitSnapshot(of: client, endsGroup: endsGroup, completion) }
-    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
-        try store.prepareRows(rows)
-    }
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
         readClients.withLock { $0.append(client) }
         guard topicsAreSlow.load(ordering: .relaxed), client == TopicNotifier.client else {
@@ -337,11 +324,9 @@ final class KeptStore: Store {
         records.add(commits.count, ordering: .relaxed)
         return commits
     }
-    func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
     func backup(to folder: String) throws(StoreError) -> UInt64 {
         beforeBackup()
         return try store.backup(to: folder)
     }
-    func findDamage(_ step: (Int) -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
     func close() {}
 }

@@ -1,8 +1,9 @@
 import HatoStorage
 import Synchronization
+import TestStores
 
 /// A memory store some rows of which cannot be read by transactions, as rows of a damaged block; the store goes on.
-final class UnreadableStore: Store {
+final class UnreadableStore: WrappedStore {
     private let memory: MemoryStore
     private let hidden = Mutex<[UInt8]?>(nil)
 
@@ -18,50 +19,13 @@ final class UnreadableStore: Store {
         }
     }
 
-    var epoch: StoreEpoch { memory.epoch }
-    var version: UInt64 { memory.version }
-    func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
+    var store: any Store { memory }
 
     func submit(_ write: any StoreWrite) {
         memory.submit({ try write.write(in: UnreadableTransaction($0, self)) }) { result in
             write.ended(result.map(\.version))
         }
     }
-
-    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
-        try memory.prepareRows(rows)
-    }
-
-    func submitSnapshot(
-        of client: String?, endsGroup: Bool,
-        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) {
-        memory.submitSnapshot(of: client, endsGroup: endsGroup, completion)
-    }
-
-    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        memory.submitRead(of: client, body)
-    }
-
-    @discardableResult
-    func observeCommits(
-        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
-    ) -> CommitObservation {
-        memory.observeCommits(observer, ended: ended)
-    }
-
-    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
-        try memory.commits(after: version, limit: limit)
-    }
-
-    func compactCommits(through version: UInt64) throws(StoreError) { try memory.compactCommits(through: version) }
-    var keptCommits: KeptCommits { memory.keptCommits }
-
-    @discardableResult
-    func backup(to folder: String) throws(StoreError) -> UInt64 { try memory.backup(to: folder) }
-
-    var statistics: [String: Double] { memory.statistics }
-    func close() { memory.close() }
 }
 
 private final class UnreadableTransaction: StoreTransaction {

@@ -3,6 +3,7 @@ import HatoRPC
 import HatoStorage
 import HatoTesting
 import HatoTree
+import TestStores
 import Testing
 
 @testable import HatoMessages

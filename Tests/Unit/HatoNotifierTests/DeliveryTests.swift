@@ -3,6 +3,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import HatoTesting
+import TestStores
 import Testing
 
 @testable import HatoNotifier
@@ -107,39 +108,10 @@ import Testing
 }
 
 /// A memory store that outlives the service that closes it, as a folder outlives its process.
-final class StayingOpen: Store {
-    private let store: MemoryStore
+final class StayingOpen: WrappedStore {
+    let store: any Store
 
     init(_ store: MemoryStore) { self.store = store }
 
-    var epoch: StoreEpoch { store.epoch }
-    var version: UInt64 { store.version }
-    func snapshot() throws(StoreError) -> any StoreSnapshot { try store.snapshot() }
-
-    func submit(_ write: any StoreWrite) { store.submit(write) }
-
-    func submitSnapshot(
-        of client: String?, endsGroup: Bool,
-        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) { store.submitSnapshot(of: client, endsGroup: endsGroup, completion) }
-    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
-        try store.prepareRows(rows)
-    }
-    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        store.submitRead(of: client, body)
-    }
-
-    func observeCommits(
-        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
-    ) -> CommitObservation { store.observeCommits(observer, ended: ended) }
-
-    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
-        try store.commits(after: version, limit: limit)
-    }
-
-    func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
-    var keptCommits: KeptCommits { store.keptCommits }
-    func backup(to folder: String) throws(StoreError) -> UInt64 { try store.backup(to: folder) }
-    var statistics: [String: Double] { store.statistics }
     func close() {}
 }

@@ -33,17 +33,24 @@ struct ValueMemoryTests {
         try hostile[50].channel.writeInbound(line("1"))
         world.loop.run()
         #expect(world.stored.current.count == started + 1, "another client finds memory")
-        var answered = 0
+        #expect(respond(in: world, to: hostile, and: other) == 202)
+    }
+
+    /// Responds to all requests and closes all connections, which then hold nothing. Returns the number of requests.
+    private func respond(
+        in world: LargeReadTests.World, to peers: [LargeReadTests.Peer], and other: LargeReadTests.Peer
+    ) -> Int {
+        var count = 0
         while let reply = world.stored.current.last {
             world.stored.change { $0.removeLast() }
             reply.succeed(.init(value: nil))
-            answered += 1
+            count += 1
             world.loop.run()
-            for peer in hostile { peer.take() }
+            for peer in peers { peer.take() }
         }
-        #expect(answered == 202)
-        for peer in hostile + [other] { peer.close() }
+        for peer in peers + [other] { peer.close() }
         #expect(world.state.budget.usedBytes == 0)
+        return count
     }
 
     @Test func smallLinesAreReadAlthoughTooMuchIsHeld() throws {
@@ -84,17 +91,7 @@ struct ValueMemoryTests {
         let other = try world.connect("192.0.2.2")
         try other.channel.writeInbound(line("1"))
         world.loop.run()
-        var answered = 0
-        while let reply = world.stored.current.last {
-            world.stored.change { $0.removeLast() }
-            reply.succeed(.init(value: nil))
-            answered += 1
-            world.loop.run()
-            for peer in hostile { peer.take() }
-        }
-        #expect(answered == 6_001)
-        for peer in hostile + [other] { peer.close() }
-        #expect(world.state.budget.usedBytes == 0)
+        #expect(respond(in: world, to: hostile, and: other) == 6_001)
     }
 
     @Test func valuesBeyondWhatALineMayTakeAreRefused() throws {

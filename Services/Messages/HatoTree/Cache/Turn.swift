@@ -64,9 +64,6 @@ public final class Turn: TreeReader {
         return cache.access(in: number) { $0.nodes.isFree(path.path) }
     }
 
-    /// Whether it has a cache.
-    var isCaching: Bool { cache != nil }
-
     /// Caches the greatest child of the parent of a path.
     func cacheGreatestChild(_ key: [UInt8], besides path: EncodedPath) {
         openCache?.access(in: number) { $0.nodes.setGreatestChild(ChildKey(key[...]), besides: path.path) }

@@ -138,12 +138,5 @@ struct RecordKeyReader {
         return number
     }
 
-    mutating func shortNumber() -> UInt32? {
-        guard rest.count >= 4 else { return nil }
-        let number = rest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
-        rest = rest.dropFirst(4)
-        return number
-    }
-
     var tail: ArraySlice<UInt8> { rest }
 }

@@ -5,6 +5,7 @@ import HatoStorage
 import HatoTree
 import Logging
 import Synchronization
+import TestStores
 
 @testable import HatoMessages
 

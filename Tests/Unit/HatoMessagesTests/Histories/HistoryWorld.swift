@@ -6,6 +6,7 @@ import HatoTesting
 import HatoTree
 import Logging
 import Synchronization
+import TestStores
 
 @testable import HatoMessages
 

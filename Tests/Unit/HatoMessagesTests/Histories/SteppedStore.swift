@@ -1,8 +1,9 @@
 import HatoStorage
 import Synchronization
+import TestStores
 
 /// A memory store whose reader threads stand still: a test lets one reading run when it pleases, on its own thread.
-final class SteppedStore: Store {
+final class SteppedStore: WrappedStore {
     let memory: MemoryStore
     private let reads = Mutex<[@Sendable () -> Void]>([])
     /// Groups that were handed to observers and not taken yet.
@@ -47,44 +48,7 @@ final class SteppedStore: Store {
         body()
     }
 
-    // MARK: Store
-
-    var epoch: StoreEpoch { memory.epoch }
-    var version: UInt64 { memory.version }
-    func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
-
-    func submit(_ write: any StoreWrite) { memory.submit(write) }
-
-    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
-        try memory.prepareRows(rows)
-    }
-
-    func submitSnapshot(
-        of client: String?, endsGroup: Bool,
-        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) {
-        memory.submitSnapshot(of: client, endsGroup: endsGroup, completion)
-    }
+    var store: any Store { memory }
 
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
-
-    @discardableResult
-    func observeCommits(
-        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
-    ) -> CommitObservation {
-        memory.observeCommits(observer, ended: ended)
-    }
-
-    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
-        try memory.commits(after: version, limit: limit)
-    }
-
-    func compactCommits(through version: UInt64) throws(StoreError) { try memory.compactCommits(through: version) }
-    var keptCommits: KeptCommits { memory.keptCommits }
-
-    @discardableResult
-    func backup(to folder: String) throws(StoreError) -> UInt64 { try memory.backup(to: folder) }
-
-    var statistics: [String: Double] { memory.statistics }
-    func close() { memory.close() }
 }
