@@ -15,13 +15,15 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
 
     /// Returns false when the queue is closed: then no thread runs the job.
     package func append(_ job: Job) -> Bool {
-        condition.withLock {
-            if isClosed { return false }
+        let (isTaken, wakes) = condition.withLock {
+            if isClosed { return (false, false) }
             jobs.append(job)
             // A signal costs a system call, so it is sent only when a thread sleeps.
-            if sleepers > 0 { condition.signal() }
-            return true
+            return (true, sleepers > 0)
         }
+        // Not inside the lock, for which the thread would wait.
+        if wakes { condition.signal() }
+        return isTaken
     }
 
     /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: the two buffers are

@@ -51,13 +51,16 @@ private final class ReaderJobs: @unchecked Sendable {
 
     /// Returns false when the queue is closed: then no thread runs the job.
     func append(_ job: @escaping Job, of client: String?) -> Bool {
-        condition.withLock {
-            if isClosed { return false }
+        let (isTaken, wakes) = condition.withLock {
+            if isClosed { return (false, false) }
             jobs.append(job, of: client)
-            // A signal costs a system call, so it is sent only when a thread sleeps.
-            if sleepers > 0 { condition.signal() }
-            return true
+            // A signal costs a system call, so it is sent only when a thread sleeps that finds a job: one of this
+            // client may have to wait until another one of it has ended, and is then taken by that thread.
+            return (true, sleepers > 0 && jobs.hasNext)
         }
+        // Not inside the lock, for which the thread would wait.
+        if wakes { condition.signal() }
+        return isTaken
     }
 
     /// Sleeps until a job may run; nil when the queue is closed, and each job that still waits is for a thread that

@@ -57,6 +57,9 @@ package struct TurnQueue<Job> {
         if update(client, { $0.append(job) }) { turns.append(client) }
     }
 
+    /// Whether a job may run.
+    var hasNext: Bool { !service.isEmpty || !turns.isEmpty }
+
     /// The job that runs next; nil when none may.
     package mutating func takeNext() -> (job: Job, client: String?)? {
         let isOfService = !service.isEmpty && (isServiceNext || turns.isEmpty)

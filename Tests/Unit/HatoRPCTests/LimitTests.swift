@@ -43,13 +43,14 @@ struct LimitTests {
     /// The socket of this process whose peer has this port.
     private func socket(connectedTo port: Int) -> CInt? {
         (0..<4_096).first { descriptor in
-            var address = sockaddr_in()
-            var count = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let result = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &count) }
+            // Family and port, as the system lays them out: its members are declared by several modules.
+            var address = [UInt8](repeating: 0, count: MemoryLayout<sockaddr_in>.size)
+            var count = socklen_t(address.count)
+            let result = address.withUnsafeMutableBytes {
+                getpeername(descriptor, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), &count)
             }
-            return result == 0 && address.sin_family == sa_family_t(AF_INET)
-                && Int(UInt16(bigEndian: address.sin_port)) == port
+            return result == 0 && UInt16(address[0]) | UInt16(address[1]) << 8 == UInt16(AF_INET)
+                && Int(address[2]) << 8 | Int(address[3]) == port
         }
     }
 

@@ -44,8 +44,10 @@ struct TurnQueueTests {
         for number in 0..<3 { queue.append(Job(client: "a", number: number), of: "a") }
         #expect(queue.takeNext()?.job == Job(client: "a", number: 0))
         #expect(queue.takeNext() == nil)
+        #expect(!queue.hasNext)
         // Others are not held up by it.
         queue.append(Job(client: "b", number: 0), of: "b")
+        #expect(queue.hasNext)
         queue.append(Job(client: nil, number: 0), of: nil)
         #expect(queue.takeNext()?.client == nil)
         #expect(queue.takeNext()?.client == "b")
