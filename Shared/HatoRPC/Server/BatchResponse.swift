@@ -9,6 +9,8 @@ struct BatchResponse: Hashable, Sendable {
     private let bytesMax: Int
     /// Whether the process has reserved the memory of the largest response for it.
     var isReserved = false
+    /// Whether a read of it was refused because it would have had to wait for memory.
+    var isRefusedMemory = false
     /// Whether a response did not fit. What is asked for nothing but its response need not be done from then on.
     private(set) var isFull = false
 

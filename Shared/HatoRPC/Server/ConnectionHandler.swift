@@ -31,6 +31,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var lastTraffic = NIODeadline.now()
     private var silence = PeerSilence()
     private var handshakeTimeout: Scheduled<Void>?
+    /// Whether the channel was asked for bytes that have not come.
+    private var isReadAsked = false
     private var isTouched = false
     private var isSettling = false
 
@@ -111,18 +113,23 @@ final class ConnectionHandler: ChannelDuplexHandler {
         let count = chunk.readableBytes
         hub.count { $0.bytesRead += count }
         session.wasActive()
+        // When the peer closes its direction, the channel reads everything that is left, asked or not.
+        guard isReadAsked || !state.machine.isReadHeld || memory.mayHoldMore else { return requests.refuseRest() }
         lines.append(chunk)
         requests.handOn()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        isReadAsked = false
         settle()
         context.fireChannelReadComplete()
     }
 
     /// The channel asks to read by itself; while requests must wait it is not passed on.
     func read(context: ChannelHandlerContext) {
-        if mayRead() { context.read() } else { state.machine.readingChanged(isHeld: true) }
+        guard mayRead() else { return state.machine.readingChanged(isHeld: true) }
+        isReadAsked = true
+        context.read()
     }
 
     private func mayRead() -> Bool {
@@ -137,6 +144,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func resumeReading() {
         guard state.machine.isReadHeld, mayRead() else { return }
         state.machine.readingChanged(isHeld: false)
+        isReadAsked = true
         context?.read()
     }
 
@@ -295,7 +303,7 @@ extension ConnectionHandler {
 
     /// The watch of an unfinished line is due.
     func lineIsDue() {
-        if lines.hasStalled() { requests.refuseUnfinishedLine(RPCError.lineStalled) }
+        if lines.hasStalled() { requests.refuseStalledLine() }
         settle()
     }
 

@@ -152,9 +152,23 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     /// The batch that goes on with a large reservation: its responses have outgrown what a read may take without one.
     var unreservedBatch: UInt64? {
-        guard let currentBatch, let batch = batches[currentBatch] else { return nil }
+        guard mayAwaitReservation, let currentBatch, let batch = batches[currentBatch] else { return nil }
         return !batch.isReserved && batch.byteCount > limits.readBytes ? currentBatch : nil
     }
+
+    /// Whether what is handed on may wait for a large reservation. What was taken although too much is held may not: it
+    /// would keep its memory while the next line is taken, and so would the next.
+    var mayAwaitReservation: Bool { exemption != .line }
+
+    /// Whether the reads of a batch that follow are refused: they would need a large reservation, or one before them
+    /// would have.
+    func lacksReservation(_ sequence: UInt64) -> Bool {
+        guard !mayAwaitReservation, let batch = batches[sequence] else { return false }
+        return !batch.isReserved && (batch.isRefusedMemory || batch.byteCount > limits.readBytes)
+    }
+
+    /// A read has outgrown its memory, and may not wait for more.
+    mutating func readRefused(_ ticket: RequestTicket) { batches[ticket.sequence]?.isRefusedMemory = true }
 
     /// Whether what is handed on is in a batch whose responses have their memory.
     private var isBatchReserved: Bool { currentBatch.flatMap { batches[$0]?.isReserved } ?? false }
@@ -330,8 +344,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case nil: return false
         case .read: guard readsInFlight == outgrownReads else { return false }
         case .line:
-            guard waitingBytes == nil || unreservedBatch != nil, lineElsewhereBytes == 0, running <= outgrownReads
-            else { return false }
+            guard waitingBytes == nil, lineElsewhereBytes == 0, running == 0 else { return false }
         }
         exemption = nil
         return true
@@ -363,12 +376,14 @@ struct ConnectionStateMachine: Hashable, Sendable {
         if phase == .lingering { return .read }
         guard phase == .open else { return .pause }
         if bufferedBytes >= limits.waitingBytesMax, !mayGrowLine(mayHoldMore()) { return .pause }
-        if bufferedBytes > limits.waitingBytesMax { return .claimLine }
+        // A line that cannot be taken when it is complete, because of a request before it, would keep what it claims.
+        let mayClaim = requestsInFlight == 0
+        if bufferedBytes > limits.waitingBytesMax { return mayClaim || mayHoldMore() ? .claimLine : .pause }
         let unanswered = unansweredBytes(unsentBytes)
         guard bufferedBytes >= limits.smallLineBytesMax || unanswered > limits.waitingBytesMax, !mayHoldMore() else {
             return .read
         }
-        return unanswered > limits.waitingBytesMax || !mayGrowLine(false) ? .pause : .claimLine
+        return unanswered > limits.waitingBytesMax || !mayGrowLine(false) || !mayClaim ? .pause : .claimLine
     }
 
     /// Whether more of a line is read as soon as it may claim its memory: nothing before it waits.

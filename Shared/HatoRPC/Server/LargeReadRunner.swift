@@ -21,6 +21,10 @@ final class LargeReadRunner {
     /// `again` runs the read from its beginning, when the memory of a larger one is reserved.
     func outgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) {
         guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
+        guard state.machine.mayAwaitReservation else {
+            state.machine.readRefused(reply.ticket)
+            return reply.fail(RPCError.memoryFull)
+        }
         let (isFirst, outgrown) = reads.outgrew(reply, again)
         if isFirst { state.machine.readOutgrew() }
         // Let go of when the next is asked for at the earliest: others are granted then.

@@ -5,7 +5,8 @@ import NIOCore
 ///
 /// It reads up to `waitingBytesMax` of a line without asking: a small request is never held up by what others hold.
 /// From there on it claims the buffer that the line will lie in after the next read, before that read. A line that does
-/// not come while others wait for what it holds is refused (`LineStall`). On the event loop only.
+/// not come while others wait for what it holds is refused (`LineStall`). The claim ends when the line is taken, not
+/// when it is complete: complete lines that wait would hold what the next one grows into. On the event loop only.
 final class LineIntake {
     /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
     static let readBytesMax = 64 << 10
@@ -16,7 +17,8 @@ final class LineIntake {
     private let state: ConnectionState
     private let memory: ConnectionMemory
     private var buffer = LineBuffer()
-    private var claimedBytes = 0
+    /// What is claimed for a line: the unfinished one, or the one before it that has not been taken.
+    private(set) var claimedBytes = 0
     /// There while an unfinished line holds memory that others may wait for, or has a claim, granted or not.
     private var watch: Scheduled<Void>?
     private var stall = LineStall(count: 0)
@@ -24,6 +26,10 @@ final class LineIntake {
     private var hasWaited = false
     /// Whether the gate counts the unfinished line, as one of a connection without a credential.
     private var isCounted = false
+    /// Whether the line that is watched is complete, and not taken yet.
+    private var isComplete = false
+    /// For how many seconds a complete line has been the one that all others wait for, without waiting itself.
+    private var keptSeconds = 0
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
         self.state = state
@@ -33,7 +39,7 @@ final class LineIntake {
     var count: Int { buffer.count }
     var isEmpty: Bool { buffer.isEmpty }
     /// Whether there is an unfinished line that holds memory, or waits for it.
-    var isWatched: Bool { watch != nil }
+    var isWatched: Bool { watch != nil && !isComplete }
     /// The memory of what was read, without what the line has claimed.
     var unclaimedBytes: Int { max(0, touched(buffer.capacity) - claimedBytes) }
     /// Of the line at the front, of which no end has come.
@@ -43,14 +49,17 @@ final class LineIntake {
 
     func append(_ chunk: ByteBuffer) { buffer.append(chunk) }
 
-    /// The next complete line, if there is one.
+    /// The next complete line, if there is one. What it has claimed is claimed until `endClaim`.
     func next() -> ByteBuffer? {
         guard let line = buffer.nextLine() else {
             // Others may wait for what it holds before it claims anything.
             if buffer.count >= Self.watchedBytesMin { beginWatch() }
             return nil
         }
-        endClaim()
+        if watch != nil {
+            isComplete = true
+            uncount()
+        }
         return line
     }
 
@@ -80,13 +89,19 @@ final class LineIntake {
         return isGranted
     }
 
-    /// Called when a line is complete or dropped, and when another client is charged.
+    /// Called when a line is taken or dropped, and when another client is charged.
     func endClaim() {
         guard watch != nil else { return }
         watch?.cancel()
         watch = nil
         claimedBytes = 0
+        isComplete = false
+        keptSeconds = 0
+        uncount()
         state.server.budget.endClaim(of: state.connection.id)
+    }
+
+    private func uncount() {
         guard isCounted else { return }
         isCounted = false
         state.server.admission.lineEnded(of: state.connection)
@@ -120,10 +135,21 @@ final class LineIntake {
         watch = state.hub.loop.assumeIsolated().scheduleTask(in: .seconds(1)) { connection.handler?.lineIsDue() }
     }
 
-    /// Called when the watch is due. Returns whether the line comes too slowly while others wait for what it holds;
-    /// else it is looked at again in a second.
+    /// Called when the watch is due. Returns whether the line comes too slowly, or cannot be taken because of what is
+    /// before it on its connection, while others wait for what it holds; else it is looked at again in a second.
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
+        guard !isComplete else {
+            let isKept = budget.isExempt(connection.id) && !state.machine.isWaitingToStart
+            keptSeconds = isKept ? keptSeconds + 1 : 0
+            if keptSeconds >= state.server.limits.stalledLineSecondsMax,
+                budget.isAwaited(connection.id, of: memory.account)
+            {
+                return true
+            }
+            lookInASecond()
+            return false
+        }
         let look = LineStall.Look(
             count: buffer.count, reserved: claimedBytes, isExempt: budget.isExempt(connection.id),
             mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))

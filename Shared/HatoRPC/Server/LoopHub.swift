@@ -218,6 +218,8 @@ struct LoopCounts: Sendable {
     var bytesWritten = 0
     /// Peers that were cut off because they took nothing while others waited for memory.
     var stalledPeers = 0
+    /// What is counted in the budget of the process (`ProcessBudget`).
+    var heldBytes = 0
 
     static func + (left: LoopCounts, right: LoopCounts) -> LoopCounts {
         LoopCounts(
@@ -225,7 +227,7 @@ struct LoopCounts: Sendable {
             requests: left.requests + right.requests, errors: left.errors + right.errors,
             notificationsSent: left.notificationsSent + right.notificationsSent,
             bytesRead: left.bytesRead + right.bytesRead, bytesWritten: left.bytesWritten + right.bytesWritten,
-            stalledPeers: left.stalledPeers + right.stalledPeers)
+            stalledPeers: left.stalledPeers + right.stalledPeers, heldBytes: left.heldBytes + right.heldBytes)
     }
 }
 

@@ -54,5 +54,8 @@ extension LoopCounts {
             + line(
                 "stalled_peers_total", "counter", "Peers cut off for taking nothing while others wait for memory.",
                 stalledPeers)
+            + line(
+                "held_bytes", "gauge", "Bytes of requests, running reads, and responses and events that peers lack.",
+                heldBytes)
     }
 }

@@ -81,11 +81,7 @@ public final class RPCServer: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // What one read brings is held without asking: not several.
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: 64, initial: 2_048, maximum: LineIntake.readBytesMax)
-            )
+            .childChannelOption(.recvAllocator, value: ReadBufferAllocator(maximum: LineIntake.readBytesMax))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let hub = hubs.first(where: { $0.loop === channel.eventLoop }) else { return }
@@ -141,6 +137,7 @@ public final class RPCServer: Sendable {
         for hub in hubs {
             all = all + ((try? await hub.loop.submit { hub.counts }.get()) ?? LoopCounts())
         }
+        all.heldBytes = hubs.first?.server.budget.usedBytes ?? 0
         return all
     }
 }

@@ -83,6 +83,20 @@ final class RequestRunner {
 
     private func refuseLongLine() { refuseUnfinishedLine(RPCError.lineTooLong(session.lineBytesMax)) }
 
+    /// A line holds memory that others wait for: its rest does not come, or its connection does not let it be taken.
+    func refuseStalledLine() {
+        guard waiting?.line != nil else { return refuseUnfinishedLine(RPCError.lineStalled) }
+        waiting = nil
+        lines.endClaim()
+        refuse(RPCError.memoryFull)
+    }
+
+    /// More comes than may be held, and cannot be left to the system: what has not started is dropped.
+    func refuseRest() {
+        if waiting?.line != nil { waiting = nil }
+        refuseUnfinishedLine(RPCError.memoryFull)
+    }
+
     /// Responds in its turn, then closes; nothing more is read.
     func refuseUnfinishedLine(_ error: RPCError) {
         refuse(error)
@@ -100,7 +114,8 @@ final class RequestRunner {
 
     private func wait(_ line: ByteBuffer, isSmall: Bool) {
         let line = lines.kept(line)
-        waiting = WaitingRequests(line: line, isLineSmall: isSmall, lineMemory: lines.heldBytes(of: line))
+        let memory = max(0, lines.heldBytes(of: line) - lines.claimedBytes)
+        waiting = WaitingRequests(line: line, isLineSmall: isSmall, lineMemory: memory)
     }
 
     /// - Parameter isSmall: whether it was taken because it is short.
@@ -113,6 +128,7 @@ final class RequestRunner {
         guard !isSmall || memory.isSmall(read) || memory.mayTakeLine(isSmall: false) else {
             return wait(line, isSmall: false)
         }
+        lines.endClaim()
         take(read)
     }
 
@@ -134,6 +150,7 @@ final class RequestRunner {
         let values = min(line.readableBytes * Self.chargedPerByte, limits.requestMemoryBytesMax)
         let heldBytes = lines.heldBytes(of: line)
         let charge = server.budget.charge(heldBytes + values, to: memory.account)
+        lines.endClaim()
         server.runElsewhere {
             defer { withExtendedLifetime(charge) {} }
             // The response would reach no peer.
@@ -246,6 +263,9 @@ final class RequestRunner {
             }
             if entry != nil, method.isForItsResponse, state.machine.isBatchFull(sequence) {
                 return fail(RPCError.tooBig(server.limits.responseBytesMax), request.id, sequence, entry)
+            }
+            if entry != nil, method.isForItsResponse, state.machine.lacksReservation(sequence) {
+                return fail(RPCError.memoryFull, request.id, sequence, entry)
             }
             guard case .object(let params) = request.params else {
                 return fail(RPCError.positionalParams, request.id, sequence, entry)

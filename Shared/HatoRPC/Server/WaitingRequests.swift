@@ -48,5 +48,7 @@ struct WaitingRequests {
     var entryMemory = 0
     var sequence: UInt64 = 0
 
-    var memory: Int { lineMemory + entryMemory + (current?.memory ?? 0) }
+    var memory: Int {
+        lineMemory + entryMemory + entries.capacity * MemoryLayout<ReadEnvelope>.stride + (current?.memory ?? 0)
+    }
 }

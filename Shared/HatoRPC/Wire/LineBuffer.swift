@@ -47,7 +47,10 @@ struct LineBuffer {
             if line.readableBytes > 0, line.getInteger(at: line.writerIndex - 1, as: UInt8.self) == UInt8(ascii: "\r") {
                 line.moveWriterIndex(to: line.writerIndex - 1)
             }
-            if !isBlank(line) { return line }
+            guard !isBlank(line) else { continue }
+            // From here on the line alone holds its memory: the next one may not be asked for before it has gone.
+            releaseSpare()
+            return line
         }
         releaseSpare()
         return nil

@@ -50,6 +50,11 @@ extension RPCError {
         reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
         retryAfterMs: 1_000)
 
+    static let memoryFull = resourceExhausted(
+        reason: "busy",
+        "Others hold as much memory as the service may use: try again, or ask for less in one batch",
+        retryAfterMs: 1_000)
+
     static let peerStalled = resourceExhausted(
         reason: "peer_stalled",
         "Others wait for the memory that the responses to this connection hold, and they are not taken",

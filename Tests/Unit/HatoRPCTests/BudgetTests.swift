@@ -1,3 +1,4 @@
+import Foundation
 import HatoModel
 import Logging
 import NIOCore
@@ -73,6 +74,45 @@ struct BudgetTests {
         channel.embeddedEventLoop.run()
         #expect(world.state.budget.usedBytes == 0)
         _ = try channel.finish()
+    }
+
+    @Test func longBatchesThatAreTakenAlthoughTooMuchIsHeldDoNotGather() throws {
+        let world = World { $0.processBytesInFlightMax = 200_000 }
+        let elsewhere = world.state.budget.enter("elsewhere")
+        world.state.budget.add(400_000, to: elsewhere)
+        world.gates.open("early")
+        let entries = [String](repeating: world.request("early"), count: 100).joined(separator: ",")
+        let channels = try (0..<20).map { _ in try world.connect() }
+        for channel in channels { try world.say("[\(entries)]", on: channel) }
+        for channel in channels { channel.embeddedEventLoop.run() }
+        for channel in channels {
+            let line = try #require(try channel.readOutbound(as: ByteBuffer.self))
+            // A read starts with one byte of memory here: one result at most fits.
+            let refused = String(buffer: line).components(separatedBy: #""reason":"busy""#).count - 1
+            #expect(refused >= 99, "\(String(buffer: line).prefix(300))")
+        }
+        #expect(world.state.budget.usedBytes == 400_000)
+        for channel in channels { _ = try channel.finish() }
+    }
+
+    @Test func whatAClosingPeerHasSentIsRefusedWhereItMayNotBeHeld() throws {
+        let world = World { $0.processBytesInFlightMax = 10_000 }
+        let elsewhere = world.state.budget.enter("elsewhere")
+        world.state.budget.add(20_000, to: elsewhere)
+        // The line of the first may grow although nothing fits.
+        let channels = try (0..<3).map { _ in try world.connect() }
+        for channel in channels {
+            try channel.writeInbound(ByteBuffer(string: String(repeating: "x", count: 3_000)))
+            channel.read()
+        }
+        for channel in channels.dropFirst() {
+            try channel.writeInbound(ByteBuffer(string: String(repeating: "x", count: 30_000)))
+            channel.embeddedEventLoop.run()
+            let line = try #require(try channel.readOutbound(as: ByteBuffer.self))
+            #expect(String(buffer: line).contains(#""reason":"busy""#))
+        }
+        for channel in channels { _ = try? channel.finish() }
+        #expect(world.state.budget.usedBytes == 20_000)
     }
 
     @Test func onlyOneReadAtATimeStartsWhileTheProcessHoldsTooMuch() throws {

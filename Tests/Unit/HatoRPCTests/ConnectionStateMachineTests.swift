@@ -68,8 +68,9 @@ struct ConnectionStateMachineTests {
         return machine.requestStarted(kind, sequence: sequence, entry: nil, byteCount: 1)
     }
 
-    /// Otherwise batches that hold memory wait for the exemption of one that waits for their memory.
-    @Test func batchReturnsItsExemptionWhileItWaitsForMemoryAndNeedsNoneAfterwards() {
+    /// Otherwise batches that hold memory wait for the exemption of one that waits for their memory, or all of them
+    /// hold what they have and wait.
+    @Test func batchThatIsTakenAlthoughTooMuchIsHeldWaitsForNoMemory() {
         var machine = machine { $0.readBytes = 2 }
         let batch = machine.batchArrived(count: 2, isSlow: false)
         machine.waitingChanged(10)
@@ -78,9 +79,23 @@ struct ConnectionStateMachineTests {
         let isReturnedWhileItRuns = machine.returnsExemption()
         #expect(!isReturnedWhileItRuns)
         _ = machine.requestEnded(first, [1, 2, 3, 4])
+        #expect(machine.unreservedBatch == nil)
+        #expect(machine.lacksReservation(batch))
+        #expect(machine.next(false) == .continueWaiting)
+        _ = machine.responseCame(batch, 1, [5])
+        machine.waitingChanged(nil)
+        let isReturned = machine.returnsExemption()
+        #expect(isReturned)
+    }
+
+    @Test func batchWaitsForMemoryAndHoldsNoOtherUp() {
+        var machine = machine { $0.readBytes = 2 }
+        let batch = machine.batchArrived(count: 2, isSlow: false)
+        machine.waitingChanged(10)
+        let first = machine.requestStarted(Self.read, sequence: batch, entry: 0, byteCount: 1)
+        _ = machine.requestEnded(first, [1, 2, 3, 4])
         #expect(machine.unreservedBatch == batch)
-        let isReturnedWhileItWaits = machine.returnsExemption()
-        #expect(isReturnedWhileItWaits)
+        #expect(!machine.lacksReservation(batch))
         machine.batchReserved(batch)
         #expect(machine.requestArrived(Self.read, false) == .start)
     }

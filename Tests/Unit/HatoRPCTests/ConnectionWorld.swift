@@ -73,7 +73,7 @@ extension ConnectionWorld {
             events.append(.inputRefused)
         }
         events += inFlight.indices.map(Event.requestFinished)
-        if inFlight.contains(where: isSmallRead) { events.append(.readOutgrew) }
+        if machine.mayAwaitReservation, inFlight.contains(where: isSmallRead) { events.append(.readOutgrew) }
         if isVerifying { events += [.verified(true), .verified(false)] }
         if lineElsewhere != nil { events.append(.longLineRead) }
         if isChangingIdentity { events.append(.identityTakenOver) }
