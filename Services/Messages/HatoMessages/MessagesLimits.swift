@@ -49,7 +49,7 @@ public struct MessagesLimits: Limits, Hashable {
     /// more are made on a reader's thread. So many rows take about 1 ms.
     public var eventRowsMax = 1_000
     /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
-    /// its turn; the events of the topics that are left are worked out on readers' threads.
+    /// its turn; those of the topics that are left come in later turns.
     public var eventsTurnMs = 10
     /// Topics whose events are worked out on readers' threads at one time; one of each client.
     public var topicUpdatesMax = 2

@@ -44,7 +44,7 @@ package struct TurnQueue<Job> {
     private var turns = FirstInFirstOut<String>()
     private var isServiceNext = true
     /// How many jobs wait.
-    private(set) var count = 0
+    package private(set) var count = 0
 
     /// - Parameter runningMax: how many jobs of one client may run at a time: then `ended` follows each; nil: any
     ///   number.

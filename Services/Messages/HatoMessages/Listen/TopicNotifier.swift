@@ -14,6 +14,9 @@ final class TopicNotifier {
     private var queue = TurnQueue<UInt64>(runningMax: 1)
     /// How many are under way there.
     private var running = 0
+    /// Topics whose events are short and wait for the next turn of the publisher's thread.
+    private var short = TurnQueue<UInt64>()
+    private var isTurnPosted = false
 
     init(_ registry: ListenerRegistry) {
         self.registry = registry
@@ -52,17 +55,16 @@ final class TopicNotifier {
         guard case .ready(let window) = topic.events, var update = update(topic, .changes(notes), window) else {
             return
         }
-        guard !update.isLong, turn.takesOne() else { return work(topic, update.wanted, window, after: sent) }
+        guard !update.isLong else { return work(topic, update.queued, after: sent) }
+        guard turn.takesOne() else { return work(topic, update.queued, after: sent, isShort: true) }
         do {
             topic.events = .unread  // so that the window is changed in place
-            let members = try update.work(
-                ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
-            )?.shared(from: parts.limits.sharedEventBytesMin)
+            let members = try update.work(meter)?.shared(from: parts.limits.sharedEventBytesMin)
             topic.events = .ready(update.window)
             registry.windowChanged(of: topic)
             deliver(members, update, to: topic, after: sent)
         } catch is ReadingMeter.Exhausted {
-            work(topic, update.wanted, update.window, after: sent)
+            work(topic, update.queued, after: sent)
         } catch {
             topic.events = .ready(update.window)
             registry.cancelAll(of: topic, for: error)
@@ -79,22 +81,62 @@ final class TopicNotifier {
     /// Reads the window for the first listener of a topic.
     func readWindow(of topic: Topic) {
         guard let current = registry.current else { return }
-        work(topic, .window, nil, after: current.version)
+        work(topic, Topic.Queued(wanted: .window), after: current.version)
         beginQueued()
     }
 
     // MARK: On readers' threads
 
-    /// Works it out on a reader's thread when it is its turn (`beginQueued`); `worked` goes on. Meanwhile responses to
-    /// those who listen there wait.
-    private func work(
-        _ topic: Topic, _ wanted: TopicUpdate.Wanted, _ window: QueryWindow?, after sent: UInt64
-    ) {
-        noteChanges(topic, wanted, after: sent)
-        topic.queue(Topic.Queued(wanted: wanted, window: window), after: sent)
+    /// Works it out when it is its turn: on a reader's thread (`beginQueued`), or, what is short, on the publisher's in
+    /// a later turn. `worked` goes on. Meanwhile responses to those who listen there wait.
+    private func work(_ topic: Topic, _ queued: Topic.Queued, after sent: UInt64, isShort: Bool = false) {
+        noteChanges(topic, queued.wanted, after: sent)
+        topic.queue(queued, after: sent)
         for listener in topic.live { registry.waitForTopic(listener, after: sent) }
-        parts.metrics.workedElsewhere()
-        queue.append(topic.id, of: client(of: topic, wanted))
+        let client = client(of: topic, queued.wanted)
+        if isShort {
+            short.append(topic.id, of: client)
+            postTurn()
+        } else {
+            parts.metrics.workedElsewhere()
+            queue.append(topic.id, of: client)
+        }
+    }
+
+    private func postTurn() {
+        guard !isTurnPosted, short.count > 0 else { return }
+        isTurnPosted = true
+        // Behind everything that waits for the thread now.
+        line.post { $0.notifier.takeTurn() }
+    }
+
+    /// Works out what is short, in turn by client.
+    private func takeTurn() {
+        isTurnPosted = false
+        var turn = PublisherTurn(milliseconds: parts.limits.eventsTurnMs)
+        while short.count > 0, turn.takesOne(), let (id, _) = short.takeNext() {
+            guard let topic = registry.topics[id], case .working(let sent) = topic.events,
+                let queued = topic.takeQueued(), var update = update(topic, queued.wanted, queued.window)
+            else { continue }
+            // More may have come meanwhile.
+            guard !update.isLong else {
+                work(topic, update.queued, after: sent)
+                continue
+            }
+            do {
+                let members = try update.work(meter)?.shared(from: parts.limits.sharedEventBytesMin)
+                worked(id, update, .success(members))
+            } catch is ReadingMeter.Exhausted {
+                work(topic, update.queued, after: sent)
+            } catch { worked(id, update, .failure(error)) }
+        }
+        postTurn()
+        beginQueued()
+    }
+
+    /// What the events of one topic may take on the publisher's thread.
+    private var meter: ReadingMeter {
+        ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
     }
 
     /// Whose turn the work takes: of the clients that listen there, the one for which the least waits. So no client's
@@ -104,7 +146,7 @@ final class TopicNotifier {
         var (client, least) = ("", Int.max)
         for listener in topic.live {
             let other = registry.totals.client(of: listener)
-            let count = queue.count(of: other)
+            let count = queue.count(of: other) + short.count(of: other)
             if count < least { (client, least) = (other, count) }
             if least == 0 { break }
         }
@@ -159,7 +201,7 @@ final class TopicNotifier {
             var turn = PublisherTurn(milliseconds: parts.limits.eventsTurnMs)
             if !notes.isEmpty { notify(topic, notes, after: update.version, in: &turn) }
         } else {
-            work(topic, .anew, nil, after: update.version)
+            work(topic, Topic.Queued(wanted: .anew), after: update.version)
         }
         if case .working(let sent) = topic.events {
             for connection in topic.waitingConnections { registry.release(connection, by: id, through: sent) }

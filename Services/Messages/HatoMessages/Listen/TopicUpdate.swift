@@ -25,6 +25,8 @@ struct TopicUpdate: Sendable {
     var window: QueryWindow?
 
     var version: UInt64 { snapshot.version }
+    /// The same for a later turn, as of a later version.
+    var queued: Topic.Queued { Topic.Queued(wanted: wanted, window: window) }
 
     /// The members of a notification; nil when there is nothing to send. When this throws, the window is as it was, or
     /// has been moved already: moving it again changes nothing.
