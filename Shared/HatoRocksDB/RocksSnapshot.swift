@@ -21,29 +21,17 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
 
     deinit { database.release(snapshot) }
 
-    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try get(key, by: options) }
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? {
+        try database.whileOpen { () throws(StoreError) in try database.get(key, database.rows, options) }
+    }
 
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
-        try scan(range, by: newOptions(), reverse: reverse, visit)
+        try database.scanWhileOpen(range, by: NativeReadOptions(snapshot: snapshot), reverse: reverse, visit)
     }
 
     var uncached: any StoreSnapshot { UncachedRocksSnapshot(self) }
-    var inMemory: any StoreSnapshot { CachedRocksSnapshot(self) }
-
-    fileprivate func newOptions() -> NativeReadOptions { NativeReadOptions(snapshot: snapshot) }
-
-    fileprivate func get(_ key: Span<UInt8>, by options: borrowing NativeReadOptions) throws(StoreError) -> [UInt8]? {
-        try database.whileOpen { () throws(StoreError) in try database.get(key, database.rows, options) }
-    }
-
-    fileprivate func scan(
-        _ range: KeyRange, by options: consuming NativeReadOptions, reverse: Bool,
-        _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
-    ) throws {
-        try database.scanWhileOpen(range, by: options, reverse: reverse, visit)
-    }
 
     /// Estimated from the files as they are now.
     func approximateBytes(of range: KeyRange) throws -> UInt64 {
@@ -51,6 +39,14 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
         return try database.whileOpen { () throws(StoreError) in
             try database.fileBytes(of: range, in: database.rows)
         }
+    }
+
+    fileprivate func scanUncached(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        let options = NativeReadOptions(snapshot: snapshot)
+        options.leaveCache()
+        try database.scanWhileOpen(range, by: options, reverse: reverse, visit)
     }
 
     /// The records of commits after `version`, up to this snapshot's version; nil when one is missing.
@@ -78,7 +74,6 @@ private final class UncachedRocksSnapshot: StoreSnapshot {
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { self }
-    var inMemory: any StoreSnapshot { snapshot.inMemory }
 
     init(_ snapshot: RocksSnapshot) { self.snapshot = snapshot }
 
@@ -87,44 +82,8 @@ private final class UncachedRocksSnapshot: StoreSnapshot {
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
-        let options = snapshot.newOptions()
-        options.leaveCache()
-        try snapshot.scan(range, by: options, reverse: reverse, visit)
+        try snapshot.scanUncached(range, reverse: reverse, visit)
     }
 
     func approximateBytes(of range: KeyRange) throws -> UInt64 { try snapshot.approximateBytes(of: range) }
-}
-
-/// A snapshot that is read from the memtables and the block cache only.
-///
-/// `@unchecked Sendable`: nothing here changes.
-private final class CachedRocksSnapshot: StoreSnapshot, @unchecked Sendable {
-    private let snapshot: RocksSnapshot
-    private let options: NativeReadOptions
-
-    var version: UInt64 { snapshot.version }
-    var derived: (any StoreDerived)? { snapshot.derived }
-
-    init(_ snapshot: RocksSnapshot) {
-        self.snapshot = snapshot
-        options = snapshot.newOptions()
-        options.waitForNothing()
-    }
-
-    func get(_ key: Span<UInt8>) throws -> [UInt8]? {
-        let found = try snapshot.get(key, by: options)
-        // RocksDB also finds an empty value where the file that may have the row is not open.
-        if let found, found.isEmpty { throw StoreError.notInMemory }
-        return found
-    }
-
-    func scan(
-        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
-    ) throws {
-        let options = snapshot.newOptions()
-        options.waitForNothing()
-        try snapshot.scan(range, by: options, reverse: reverse, visit)
-    }
-
-    func approximateBytes(of range: KeyRange) throws -> UInt64 { throw StoreError.notInMemory }
 }

@@ -168,10 +168,6 @@ public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     /// The same snapshot for large reads that happen once: the rows it scans do not displace other rows from the cache.
     var uncached: any StoreSnapshot { get }
 
-    /// The same snapshot for a thread that must not wait: what needs a file, or passes many deleted rows, throws
-    /// `StoreError.notInMemory`.
-    var inMemory: any StoreSnapshot { get }
-
     /// About how many bytes the rows of a range take on disk, estimated without reading them: the newest rows may be
     /// missing from it.
     func approximateBytes(of range: KeyRange) throws -> UInt64
@@ -179,7 +175,6 @@ public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
 
 extension StoreSnapshot {
     public var uncached: any StoreSnapshot { self }
-    public var inMemory: any StoreSnapshot { self }
     public func approximateBytes(of range: KeyRange) throws -> UInt64 { try bytes(of: range) }
 }
 

@@ -16,8 +16,6 @@ public enum StoreError: Error, Sendable, Hashable {
     case unknownVersion(newest: UInt64)
     /// A key longer than `StoreLimits.keyBytesMax`; the transaction left nothing behind.
     case keyTooLong(bytes: Int)
-    /// To be read by a thread that may wait; see `StoreSnapshot.inMemory`.
-    case notInMemory
 }
 
 extension StoreError {
@@ -43,7 +41,6 @@ extension StoreError: CustomStringConvertible {
         case .compacted(let oldest): "no longer kept: the oldest commit kept is \(oldest)"
         case .unknownVersion(let newest): "that version never was: the newest is \(newest)"
         case .keyTooLong(let bytes): "a key of \(bytes) bytes is longer than \(StoreLimits.keyBytesMax)"
-        case .notInMemory: "the rows are not in memory"
         }
     }
 }

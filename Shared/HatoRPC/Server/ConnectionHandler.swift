@@ -259,9 +259,6 @@ extension ConnectionHandler {
     /// Whether requests are being started on the loop: what responds at once needs no mailbox.
     var isHandingOn: Bool { requests.isHandingOn }
 
-    /// Whether the request that is being started is all that the connection has to do.
-    var hasOneRequest: Bool { requests.isHandingOn && state.machine.hasOneRequest && lines.isEmpty }
-
     /// Something was reported that `settle` must look at. False when something was reported before.
     func touch() -> Bool {
         guard !isTouched else { return false }

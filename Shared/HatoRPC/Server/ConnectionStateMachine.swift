@@ -135,9 +135,6 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// Whether nothing is being worked on.
     var isIdle: Bool { requestsInFlight == 0 && waitingBytes == nil && lineElsewhereBytes == 0 }
 
-    /// Whether one request is being worked on, and nothing else waits.
-    var hasOneRequest: Bool { requestsInFlight == 1 && waitingBytes == nil && lineElsewhereBytes == 0 }
-
     // MARK: Order
 
     /// Whether another request may be handed on now.

@@ -49,7 +49,6 @@ final class LoopHub: @unchecked Sendable {
     private var sweep: RepeatedTask?
     private var watch: RepeatedTask?
     private(set) var counts = LoopCounts()
-    private var reads = LoopReads()
     private var emptied: EventLoopPromise<Void>?
 
     init(loop: any EventLoop, server: ServerState) {
@@ -176,16 +175,6 @@ final class LoopHub: @unchecked Sendable {
     }
 
     func count(_ change: (inout LoopCounts) -> Void) { change(&counts) }
-
-    /// Runs a short read here if it may. Returns whether it has responded.
-    func read(_ body: () -> Bool) -> Bool {
-        let mayRun = reads.mayRun(at: .now())
-        // A task of the loop runs when the turn's sockets have been looked at.
-        if reads.isFirst { loop.execute { [self] in reads.turnEnded() } }
-        guard mayRun else { return false }
-        defer { reads.hasRun(at: .now()) }
-        return body()
-    }
 
     func forEachHandler(_ body: (ConnectionHandler) -> Void) {
         for handler in Array(handlers.values) { body(handler) }

@@ -1,5 +1,4 @@
 public import HatoModel
-import NIOCore
 
 /// What a method knows about the request beside its params.
 public struct RPCContext: Sendable {
@@ -26,15 +25,6 @@ public struct RPCContext: Sendable {
 
     /// The bytes that a result of a read may have without a reservation (`RPCReply.readAgain`).
     public var unreservedReadBytesMax: Int { connection.hub.server.limits.unreservedReadBytesMax }
-
-    /// Runs a short read on the event loop of the connection, when the connection has nothing else to do and the loop
-    /// has time for it. `body` waits for nothing, and returns whether it has responded.
-    ///
-    /// - Returns: false when the read must run elsewhere: it did not run here, or has not responded.
-    public func readsOnLoop(_ body: () -> Bool) -> Bool {
-        guard connection.hub.loop.inEventLoop, connection.handler?.hasOneRequest ?? false else { return false }
-        return connection.hub.read(body)
-    }
 
     /// A name for a listener that this request opens, unique on its connection.
     ///

@@ -18,7 +18,6 @@ func checked<Result>(
     defer { rocksdb_free(message) }
     let detail = String(cString: message)
     let text = "cannot \(task) in \(path) (RocksDB: \(detail))"
-    if detail.hasPrefix("Result incomplete") { throw .notInMemory }
     throw detail.hasPrefix("Corruption") ? .corrupted(text) : .io(text)
 }
 
@@ -130,15 +129,6 @@ struct NativeReadOptions: ~Copyable {
 
     /// Keeps blocks read from files out of the block cache.
     func leaveCache() { rocksdb_readoptions_set_fill_cache(handle, 0) }
-
-    /// Reads no file, passes few deleted rows at a time, and leaves it to another thread to delete files that nothing
-    /// else needs: where that does not do, `checked` throws `StoreError.notInMemory`.
-    func waitForNothing() {
-        // kBlockCacheTier, which has no name in the C interface.
-        rocksdb_readoptions_set_read_tier(handle, 1)
-        rocksdb_readoptions_set_max_skippable_internal_keys(handle, 100)
-        rocksdb_readoptions_set_background_purge_on_iterator_cleanup(handle, 1)
-    }
 
     deinit { rocksdb_readoptions_destroy(handle) }
 }

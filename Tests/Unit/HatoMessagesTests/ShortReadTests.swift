@@ -1,4 +1,3 @@
-import Dispatch
 import HatoModel
 import HatoRPC
 import HatoStorage
@@ -24,62 +23,6 @@ import Testing
             var newest = Messages.Get(path: "/a")
             newest.query = TreeQuery(order: .key, limit: .last(2))
             #expect(try await client.call(newest).value == ["k198": ["x": 198], "k199": ["x": 199]])
-        }
-    }
-
-    /// With one thread that reads, which never ends what it does.
-    private func withHeldReader(
-        rules: String = DefaultRules.signedIn,
-        _ body: (RunningMessages, _ letGo: @Sendable () -> Void) async throws -> Void
-    ) async throws {
-        var limits = StoreLimits()
-        limits.readerThreads = 1
-        let store = try MemoryStore(limits: limits)
-        let end = DispatchSemaphore(value: 0)
-        try await RunningMessages.with(rules: rules, store: store) { running in
-            defer { end.signal() }
-            _ = try await running.administrator.call(Messages.Set(path: "/a/b", value: "x"))
-            store.submitRead { end.wait() }
-            try await body(running) { end.signal() }
-        }
-    }
-
-    @Test func shortReadNeedsNoReadersThread() async throws {
-        try await withHeldReader { running, _ in
-            let client = running.user("u")
-            for _ in 0..<3 {
-                let value = try await client.call(Messages.Get(path: "/a")).value
-                #expect(value == ["b": "x"])
-            }
-        }
-    }
-
-    @Test func longerReadWaitsForAReadersThread() async throws {
-        try await withHeldReader { running, letGo in
-            let client = running.user("u")
-            let text = JSONValue.string(String(repeating: "y", count: 100_000))
-            _ = try await client.call(Messages.Set(path: "/a/c", value: text))
-            async let long = client.call(Messages.Get(path: "/a/c"))
-            let other = running.user("v")
-            let short = try await other.call(Messages.Get(path: "/a/b")).value
-            #expect(short == "x")
-            letGo()
-            let value = try await long.value
-            #expect(value == text)
-        }
-    }
-
-    @Test func rulesThatTakeLongDecideOnAReadersThread() async throws {
-        let looks = (0..<60).map { "root.child('q\($0)').val() == null" }.joined(separator: " && ")
-        let rule = Array(repeating: "(\(looks))", count: 6).joined(separator: " && ")
-        let rules = "{\"rules\": {\".read\": \"\(rule)\"}}"
-        try await withHeldReader(rules: rules) { running, letGo in
-            async let judged = running.user("u").call(Messages.Get(path: "/a/b"))
-            let short = try await running.administrator.call(Messages.Get(path: "/a/b")).value
-            #expect(short == "x")
-            letGo()
-            let value = try await judged.value
-            #expect(value == "x")
         }
     }
 

@@ -15,7 +15,6 @@ final class OpenConnectionSnapshot: StoreSnapshot {
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { OpenConnectionSnapshot(snapshot.uncached, connection) }
-    var inMemory: any StoreSnapshot { OpenConnectionSnapshot(snapshot.inMemory, connection) }
 
     init(_ snapshot: any StoreSnapshot, _ connection: any ReadingPeer) {
         self.snapshot = snapshot

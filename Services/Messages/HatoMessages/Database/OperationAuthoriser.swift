@@ -14,8 +14,6 @@ struct OperationAuthoriser {
 
     /// Recognises a repeated push of a caller without read access.
     var history: (any ChangeHistory)?
-    /// Steps that the rules of a read may take here; nil: as many as anywhere. `RulesTakeLonger` is thrown beyond.
-    var stepsMax: Int?
     /// Measures the time that rules take.
     var watch: OperationWatch?
 
@@ -47,9 +45,7 @@ struct OperationAuthoriser {
     func mayRead(_ path: TreePath, _ query: TreeQuery? = nil, as caller: Caller) throws -> Bool {
         if caller.isAdministrator { return true }
         return try database.meter.evaluate(watch) {
-            let verdict = try rules.authoriseRead(path, situation(caller, query), recording: &$0)
-            if stepsMax != nil, $0.hasReachedStepLimit { throw RulesTakeLonger() }
-            return verdict
+            try rules.authoriseRead(path, situation(caller, query), recording: &$0)
         }.isAllowed
     }
 
@@ -78,10 +74,6 @@ struct OperationAuthoriser {
         let query = query.flatMap { $0.isDefault ? nil : RulesQuery($0) } ?? RulesQuery()
         var situation = RulesContext(auth: RulesAuth(caller), now: now, before: stored, query: query)
         situation.steps = database.meter.steps
-        if let stepsMax {
-            situation.steps.ruleStepsMax = min(stepsMax, situation.steps.ruleStepsMax)
-            situation.steps.operationStepsMax = min(stepsMax, situation.steps.operationStepsMax)
-        }
         return situation
     }
 
@@ -189,9 +181,6 @@ struct OperationAuthoriser {
         }
     }
 }
-
-/// Thrown where the rules of a read need more steps than they may take there.
-struct RulesTakeLonger: Error {}
 
 extension Messages.Rules.Check {
     /// Refuses what the operation does not have, or lacks: who sends it takes the response for one about the operation,

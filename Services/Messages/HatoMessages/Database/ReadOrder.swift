@@ -27,12 +27,8 @@ struct ReadOrder: Sendable {
     /// A read that outgrows what it may take without a reservation, in bytes of its result or in rows that it reads
     /// (`TreeError.tooBig`), begins again with the same view (`LargeReading`). A read whose connection has closed is
     /// dropped, or stops. So `body` of a read may run several times, and has no effect before its result is complete.
-    ///
-    /// - Parameter isOftenBrief: whether the read is tried on the event loop first, where it takes a moment only and
-    ///   reads no file (`ReadView.brief`): most reads of a chat are of that kind, and two threads less have to wake up.
     func onReader<Request: RPCRequest>(
-        _ context: RPCContext, _ reply: RPCReply<Request>, isOftenBrief: Bool = false,
-        _ body: @escaping @Sendable (ReadView) throws -> Void
+        _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
     ) {
         let (store, slow, catalogue, limits) = (parts.store, parts.slow, parts.catalogue, parts.limits)
         let watch = slow.watch(context.method)
@@ -62,27 +58,8 @@ struct ReadOrder: Sendable {
         if sessions.session(of: context).hasPendingWrites {
             atPlace(endsGroup: false, context, reply, start)
         } else {
-            do {
-                let view = ReadView(try store.snapshot(), catalogue, limits)
-                let hasResponded = isOftenBrief && context.readsOnLoop { respond(reply, view.brief, watch, body) }
-                if !hasResponded { start(view) }
-            } catch { reply.refuse(error) }
+            do { start(ReadView(try store.snapshot(), catalogue, limits)) } catch { reply.refuse(error) }
         }
-    }
-
-    /// Returns whether `body` has responded; not when its view is not enough for it.
-    private func respond<Request: RPCRequest>(
-        _ reply: RPCReply<Request>, _ view: ReadView, _ watch: OperationWatch?, _ body: (ReadView) throws -> Void
-    ) -> Bool {
-        watch?.began = parts.slow.now
-        do { try body(view.watched(by: watch)) } catch {
-            switch error {
-            case TreeError.tooBig, StoreError.notInMemory, is RulesTakeLonger: return false
-            default: reply.refuse(error)
-            }
-        }
-        parts.slow.ended(watch, parts.catalogue)
-        return true
     }
 
     /// Runs `body` on the publisher's thread, after all commits up to its view are published and before the next one;

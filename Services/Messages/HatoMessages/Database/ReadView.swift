@@ -11,8 +11,6 @@ struct ReadView: Sendable {
     var lasting: (any StoreSnapshot)?
     /// What a result may take, in bytes; a read that needs more throws `TreeError.tooBig`.
     var bytesMax: Int
-    /// Steps that rules may take; nil: as many as anywhere. Rules that need more throw `RulesTakeLonger`.
-    private(set) var rulesStepsMax: Int?
     /// Nil when the time of the request is not measured.
     var watch: OperationWatch?
 
@@ -37,21 +35,6 @@ struct ReadView: Sendable {
         view.bytesMax = bytesMax
         return view
     }
-
-    /// The same for a read on an event loop: what would need a file or more than a moment throws
-    /// `StoreError.notInMemory`, `TreeError.tooBig` or `RulesTakeLonger`.
-    var brief: ReadView {
-        let bytes = min(bytesMax, Self.briefBytesMax)
-        var view = reading(ShortReadSnapshot(snapshot.inMemory, rowsMax: Self.briefRowsMax, bytesMax: bytes))
-        view.bytesMax = bytes
-        view.rulesStepsMax = Self.briefRulesStepsMax
-        return view
-    }
-
-    /// Together they take a loop less than a millisecond.
-    private static let briefBytesMax = 32 << 10
-    private static let briefRowsMax = 512
-    private static let briefRulesStepsMax = 10_000
 
     /// The same for a read that ends when its connection has closed.
     func whileOpen(_ connection: RPCConnection) -> ReadView {

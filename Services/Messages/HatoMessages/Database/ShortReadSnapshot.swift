@@ -23,7 +23,6 @@ final class ShortReadSnapshot: StoreSnapshot {
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { ShortReadSnapshot(snapshot.uncached, rows, bytesMax) }
-    var inMemory: any StoreSnapshot { ShortReadSnapshot(snapshot.inMemory, rows, bytesMax) }
 
     /// - Parameter bytesMax: what the error says.
     convenience init(_ snapshot: any StoreSnapshot, rowsMax: Int, bytesMax: Int) {

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// `messages.get`: reads at its place among the writes of its connection, on a reader's thread or briefly on the loop.
+/// `messages.get`: reads at its place among the writes of its connection, on a reader's thread.
 ///
 /// A class: every read that waits for its turn holds it.
 final class ReadingMethods: Sendable {
@@ -21,13 +21,12 @@ final class ReadingMethods: Sendable {
 
     private func get(_ request: Messages.Get, _ context: RPCContext, _ reply: RPCReply<Messages.Get>) {
         let (caller, explains) = (context.caller, context.isByAdministrator)
-        reads.onReader(context, reply, isOftenBrief: true) { [self] view in
+        reads.onReader(context, reply) { [self] view in
             view.note(request.path, of: request.database)
             let database = try view.database(request.database)
             var authoriser = OperationAuthoriser(
                 database, reading: StoreTreeReader(view.snapshot), now: parts.now(), explains: explains)
             authoriser.watch = view.watch
-            authoriser.stepsMax = view.rulesStepsMax
             try request.checkCombination()
             try authoriser.authorise(reading: request.path.node, request.query, by: caller)
             var reading = NodeReading(database, in: view.snapshot, bytesMax: view.bytesMax)

@@ -105,7 +105,6 @@ final class CountedSnapshot: StoreSnapshot {
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { CountedSnapshot(snapshot.uncached, counter) }
-    var inMemory: any StoreSnapshot { CountedSnapshot(snapshot.inMemory, counter) }
 
     init(_ snapshot: any StoreSnapshot, _ counter: RowCounter) {
         self.snapshot = snapshot

@@ -55,20 +55,6 @@ struct ReadingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func newRowsAreReadFromMemory(world: StoreWorld) async throws {
-        try await world.withStore { store, _ in
-            try await store.put(["a": "1", "b": "2", "c": "3"])
-            let snapshot = try store.snapshot().inMemory
-            try await store.put(["a": "9", "d": "4"])
-            #expect(try snapshot.rows() == ["a=1", "b=2", "c=3"])
-            #expect(try snapshot.rows(KeyRange(lower: bytes("b"), upper: nil), reverse: true) == ["c=3", "b=2"])
-            #expect(try snapshot.text("a") == "1")
-            #expect(try snapshot.text("d") == nil)
-            #expect(snapshot.version == store.version - 1)
-        }
-    }
-
-    @Test(arguments: StoreWorld.allCases)
     func aPrefixRangeHoldsExactlyTheKeysThatBeginWithIt(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             _ = try await store.write { transaction in

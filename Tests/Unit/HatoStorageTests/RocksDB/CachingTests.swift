@@ -30,47 +30,6 @@ import Testing
         }
     }
 
-    @Test func whatNeedsAFileIsNotReadFromMemory() async throws {
-        try await TemporaryFolder.with { folder in
-            let path = folder.path("store")
-            let written = try RocksDBStore.open(folder: path, options: .small)
-            _ = try await written.write { transaction in
-                for row in 100..<200 { transaction.put("\(row)", String(repeating: "x", count: 1_000)) }
-            }
-            written.close()
-            // Opening flushes the memtables.
-            let store = try RocksDBStore.open(folder: path, options: .small)
-            defer { store.close() }
-            let snapshot = try store.snapshot()
-            #expect(throws: StoreError.notInMemory) { try snapshot.inMemory.rows() }
-            #expect(throws: StoreError.notInMemory) { try snapshot.inMemory.rows(reverse: true) }
-            #expect(throws: StoreError.notInMemory) { try snapshot.inMemory.text("150") }
-            let rows = try snapshot.rows()
-            #expect(rows.count == 100)
-            #expect(try snapshot.inMemory.rows() == rows)
-            #expect(try snapshot.inMemory.rows(reverse: true) == rows.reversed())
-            #expect(try snapshot.inMemory.text("150")?.utf8.count == 1_000)
-            #expect(try snapshot.inMemory.text("250") == nil)
-        }
-    }
-
-    @Test func manyDeletedRowsAreNotPassedInMemory() async throws {
-        try await TemporaryFolder.with { folder in
-            let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
-            defer { store.close() }
-            _ = try await store.write { transaction in
-                for row in 1_000..<3_000 { transaction.put("\(row)", "x") }
-            }
-            _ = try await store.write { transaction in
-                for row in 1_000..<2_999 { transaction.delete(bytes("\(row)").span) }
-            }
-            let snapshot = try store.snapshot()
-            #expect(throws: StoreError.notInMemory) { try snapshot.inMemory.rows() }
-            #expect(try snapshot.rows() == ["2999=x"])
-            #expect(try snapshot.inMemory.rows(KeyRange(lower: bytes("2950"), upper: nil)) == ["2999=x"])
-        }
-    }
-
     /// A value that is not cached is read from its file and decompressed by every read.
     @Test func aLongValueStaysAsItWasRead() async throws {
         try await TemporaryFolder.with { folder in
