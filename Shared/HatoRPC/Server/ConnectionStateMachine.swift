@@ -209,6 +209,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The line whose turn has come is read on another thread.
     mutating func lineLeftLoop(_ count: Int) { lineElsewhereBytes = count }
 
+    var isReadingLine: Bool { lineElsewhereBytes > 0 }
+
     mutating func lineCameBack() { lineElsewhereBytes = 0 }
 
     /// The requests that were read and wait take so many bytes; nil: there are none.

@@ -28,7 +28,7 @@ final class LineIntake {
     private var isCounted = false
     /// Whether the line that is watched is complete, and not taken yet.
     private var isComplete = false
-    /// For how many seconds a complete line has been the one that all others wait for, without waiting itself.
+    /// For how many seconds the line has been the one that all others wait for, and was held up by its own connection.
     private var keptSeconds = 0
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
@@ -41,7 +41,8 @@ final class LineIntake {
     /// Whether there is an unfinished line that holds memory, or waits for it.
     var isWatched: Bool { watch != nil && !isComplete }
     /// The memory of what was read, without what the line has claimed.
-    var unclaimedBytes: Int { max(0, touched(buffer.capacity) - claimedBytes) }
+    /// A line that is complete and not taken has the claim for itself.
+    var unclaimedBytes: Int { max(0, touched(buffer.capacity) - (isComplete ? 0 : claimedBytes)) }
     /// Of the line at the front, of which no end has come.
     var unfinishedCount: Int { buffer.unfinishedCount }
     /// Whether the unfinished line at the front opens an HTTP request.
@@ -139,14 +140,11 @@ final class LineIntake {
     /// before it on its connection, while others wait for what it holds; else it is looked at again in a second.
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
+        let isHeldUp = isComplete ? !state.machine.isWaitingToStart : state.machine.isReadHeld && !hasWaited
+        keptSeconds = isHeldUp && budget.isExempt(connection.id) ? keptSeconds + 1 : 0
+        let isKept = keptSeconds >= state.server.limits.stalledLineSecondsMax
+        if isKept, budget.isAwaited(connection.id, of: memory.account) { return true }
         guard !isComplete else {
-            let isKept = budget.isExempt(connection.id) && !state.machine.isWaitingToStart
-            keptSeconds = isKept ? keptSeconds + 1 : 0
-            if keptSeconds >= state.server.limits.stalledLineSecondsMax,
-                budget.isAwaited(connection.id, of: memory.account)
-            {
-                return true
-            }
             lookInASecond()
             return false
         }

@@ -16,6 +16,8 @@ final class RequestRunner {
     private let server: ServerState
     /// Whether requests are being started: methods that respond at once do it from inside.
     private(set) var isHandingOn = false
+    /// Whether what follows the line that is read on another thread was refused and dropped.
+    private var isRestRefused = false
     private var waiting: WaitingRequests? {
         didSet { state.machine.waitingChanged(waiting?.memory) }
     }
@@ -93,6 +95,9 @@ final class RequestRunner {
 
     /// More comes than may be held, and cannot be left to the system: what has not started is dropped.
     func refuseRest() {
+        // In its turn: behind the line that is being read on another thread.
+        isRestRefused = state.machine.isReadingLine
+        guard !isRestRefused else { return }
         if waiting?.line != nil { waiting = nil }
         refuseUnfinishedLine(RPCError.memoryFull)
     }
@@ -171,7 +176,9 @@ final class RequestRunner {
     /// A line was read elsewhere.
     func lineCameBack(_ read: Result<ReadLine, JSONError>) {
         state.machine.lineCameBack()
-        if state.machine.isTaking { take(read) }
+        guard state.machine.isTaking else { return }
+        take(read)
+        if isRestRefused { refuseRest() }
     }
 
     private func take(_ line: Result<ReadLine, JSONError>) {

@@ -138,7 +138,7 @@ import Testing
         try await world.write(.set("last", at: "/c/k1299/x"))
         #expect(world.registry.topics.values.contains { $0.pending == nil })
         world.finish()
-        #expect(world.registry.changesBudget.bytes == 0)
+        #expect(world.registry.budgets.commits.bytes == 0)
         var last: [Substring: String] = [:]
         for text in peer.takeInbox().map(\.text) { last[text.prefix { $0 != ":" }] = text }
         #expect(last.count == 20 && last.values.allSatisfy { $0.contains("last") })

@@ -35,7 +35,7 @@ final class ListenerRegistry {
     /// By connection, the listeners that the next response to a write of it is reported to: those that gather or wait
     /// for a verdict, and lack something.
     private var responseReports: [UInt64: Set<UInt64>] = [:]
-    let changesBudget: ChangesBudget
+    let budgets: TopicBudgets
     var delayedResponses = DelayedResponses()
     private var lastID: UInt64 = 0
 
@@ -44,7 +44,7 @@ final class ListenerRegistry {
         notices = ThrottledNotices(logger)
         self.line = line
         totals = ListenerTotals(parts.limits)
-        changesBudget = ChangesBudget(parts.limits)
+        budgets = TopicBudgets(parts.limits)
     }
 
     var listenerCount: Int { listeners.count }
@@ -224,7 +224,7 @@ final class ListenerRegistry {
 
     private func topic(_ key: TopicKey, _ database: Database, at version: UInt64) -> Topic {
         if let topic = topic(of: key) { return topic }
-        let topic = Topic(id: nextID(), key: key, database: database, version: version, changesBudget)
+        let topic = Topic(id: nextID(), key: key, database: database, version: version, budgets)
         topics[topic.id] = topic
         totals.add(topic)
         topicIDs[key] = topic.id

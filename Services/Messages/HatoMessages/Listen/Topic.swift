@@ -74,6 +74,8 @@ final class Topic {
     private(set) var pending: [TopicNote]? = []
     private var pendingChanges = 0
     private var pendingBytes = 0
+    /// Of what waits, with what other topics share.
+    private var pendingNoteBytes = 0
     private var waiting: [Waiting] = []
     /// Kept as long as listeners wait.
     private(set) var sentState: SentState?
@@ -89,7 +91,7 @@ final class Topic {
     var recent: RecentEvents
     /// What listeners that are not live lack; nil as long as all are live and nothing is being worked out.
     private(set) var changes: ChangedPaths?
-    private let changesBudget: ChangesBudget
+    private let budgets: TopicBudgets
     /// How many commits were noted for them.
     private(set) var noteCount = 0
     /// Listeners that wait for the next commit that changes the topic, by id.
@@ -97,13 +99,13 @@ final class Topic {
 
     /// Changes that may wait; beyond, everything is read anew.
     private static let pendingMax = 10_000
-    private static let pendingBytesMax = 16 << 20
+    private static let pendingNoteBytesMax = 16 << 20
     /// Smaller changes of what its window takes are not noted, so that not every event is for the tables.
     private static let windowChangeBytesMin = 4 << 10
 
-    init(id: UInt64, key: TopicKey, database: Database, version: UInt64, _ changesBudget: ChangesBudget) {
+    init(id: UInt64, key: TopicKey, database: Database, version: UInt64, _ budgets: TopicBudgets) {
         self.id = id
-        self.changesBudget = changesBudget
+        self.budgets = budgets
         byteCount = ListenerCost.bytes(of: key)
         self.key = key
         self.database = database
@@ -141,9 +143,11 @@ final class Topic {
     func wait(_ notes: [TopicNote]) {
         guard pending != nil else { return }
         pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
+        pendingNoteBytes += notes.reduce(0) { $0 + $1.byteCount }
         let bytes = notes.reduce(0) { $0 + $1.keptBytes }
-        guard pendingChanges <= Self.pendingMax, pendingBytes + bytes <= Self.pendingBytesMax,
-            changesBudget.takes(bytes)
+        // In full here: the other topics may have let go of them.
+        guard pendingChanges <= Self.pendingMax, pendingNoteBytes <= Self.pendingNoteBytesMax,
+            budgets.commits.takes(bytes)
         else {
             _ = takePending()
             return pending = nil
@@ -154,10 +158,11 @@ final class Topic {
 
     func takePending() -> [TopicNote]? {
         defer {
-            changesBudget.give(pendingBytes)
+            budgets.commits.give(pendingBytes)
             pending = []
             pendingChanges = 0
             pendingBytes = 0
+            pendingNoteBytes = 0
         }
         return pending
     }
@@ -168,7 +173,7 @@ final class Topic {
         self.queued = queued
         guard case .changes(let notes) = queued.wanted else { return }
         queuedBytes = notes.reduce(0) { $0 + $1.keptBytes }
-        guard !changesBudget.takes(queuedBytes) else { return }
+        guard !budgets.commits.takes(queuedBytes) else { return }
         queuedBytes = 0
         self.queued?.wanted = .anew
     }
@@ -176,7 +181,7 @@ final class Topic {
     /// Its turn has come: returns what was queued, with the commits since.
     func takeQueued() -> Queued? {
         guard var queued = queued.take() else { return nil }
-        changesBudget.give(queuedBytes)
+        budgets.commits.give(queuedBytes)
         queuedBytes = 0
         let notes = takePending()
         if case .changes(let first) = queued.wanted {
@@ -215,14 +220,14 @@ final class Topic {
     }
 
     private func count(after before: Int, newest: UInt64) {
-        if !changesBudget.takes((changes?.byteCount ?? 0) - before) {
+        if !budgets.changes.takes((changes?.byteCount ?? 0) - before) {
             changes?.forget(through: newest)
-            changesBudget.give(before - (changes?.byteCount ?? 0))
+            budgets.changes.give(before - (changes?.byteCount ?? 0))
         }
     }
 
     func forgetChanges() {
-        changesBudget.give(changes?.byteCount ?? 0)
+        budgets.changes.give(changes?.byteCount ?? 0)
         changes = nil
     }
 
@@ -292,14 +297,26 @@ final class Topic {
     }
 }
 
-/// The memory of all `Topic.changes`, and of the commits that wait until topics have their turns. Lives on the
-/// publisher's thread.
+/// What topics keep of commits: parts of what listeners may take, apart from each other, so that what topics keep for
+/// listeners that are behind takes nothing from those that are not.
+struct TopicBudgets {
+    /// The memory of all `Topic.changes`.
+    let changes: ChangesBudget
+    /// The memory of the commits that wait until topics have their turns.
+    let commits: ChangesBudget
+
+    init(_ limits: MessagesLimits) {
+        changes = ChangesBudget(bytesMax: limits.listenersServiceBytesMax / 16)
+        commits = ChangesBudget(bytesMax: limits.listenersServiceBytesMax / 16)
+    }
+}
+
+/// Counts what all topics keep of commits. Lives on the publisher's thread.
 final class ChangesBudget {
     private let bytesMax: Int
     private(set) var bytes = 0
 
-    /// A part of what listeners may take.
-    init(_ limits: MessagesLimits) { bytesMax = limits.listenersServiceBytesMax / 8 }
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     /// False when so many bytes more are too many.
     func takes(_ count: Int) -> Bool {

@@ -28,7 +28,8 @@ final class TopicNotifier {
     ///   - before: the version of the group before.
     ///   - turn: what does not fit into it is worked out on a reader's thread.
     func topicChanged(_ topic: Topic, _ notes: [TopicNote], after before: UInt64, in turn: inout PublisherTurn) {
-        guard let version = notes.last?.version else { return }
+        // One that has ended for another topic of the same commits keeps nothing.
+        guard let version = notes.last?.version, !topic.isUnused else { return }
         topic.recent.changed(at: version)
         if topic.needsChanges {
             topic.keepChanges(after: before)
