@@ -294,7 +294,7 @@ extension ConnectionHandler {
 
     func requestMayStart() { memory.requestMayStart() }
 
-    func readOutgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) { largeReads.outgrew(reply, again) }
+    func readOutgrew(_ reply: PendingResponse, _ rerun: @escaping LargeReads.Rerun) { largeReads.outgrew(reply, rerun) }
 
     func largeReadGranted(_ reservation: ReadReservation) { largeReads.granted(reservation) }
 

@@ -14,18 +14,18 @@ final class LargeReadRunner {
     }
 
     /// Whether a read waits that does not run yet.
-    var hasParked: Bool { reads.hasParked }
+    var hasWaitingReads: Bool { reads.hasWaitingReads }
     /// Where in the output the last large result ends that the peer has not taken; nil: there is none.
     var heldEnd: Int? { reads.heldEnd }
 
     /// `again` runs the read from its beginning, when the memory of a larger one is reserved.
-    func outgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) {
+    func outgrew(_ reply: PendingResponse, _ rerun: @escaping LargeReads.Rerun) {
         guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
         guard state.machine.mayAwaitReservation else {
             state.machine.readRefused(reply.ticket)
             return reply.fail(RPCError.memoryFull)
         }
-        let (isFirst, outgrown) = reads.outgrew(reply, again)
+        let (isFirst, outgrown) = reads.outgrew(reply, rerun)
         if isFirst { state.machine.readOutgrew() }
         // Let go of when the next is asked for at the earliest: others are granted then.
         withExtendedLifetime(outgrown) {}
@@ -48,15 +48,15 @@ final class LargeReadRunner {
         defer { withExtendedLifetime(taken) {} }
         refuseReadsOfFullBatches()
         let (connection, server) = (state.connection, state.server)
-        let need = reads.need(
+        let request = reads.request(
             for: memory.account, batch: state.machine.unreservedBatch,
             mayReserve: state.machine.outputBytes <= server.limits.unsentResponseBytesMax,
             leavesNext: { state.machine.leavesNext($0) })
-        guard let need else { return }
+        guard let request else { return }
         let granted = { @Sendable (reservation: ReadReservation) in
             connection.hub.post(.run(connection) { $0.largeReadGranted(reservation) })
         }
-        switch need {
+        switch request {
         case .reservation(let size):
             server.budget.reserveRead(size, for: connection.id, of: memory.account, granted: granted)
         case .turn(let reservation): server.budget.runRead(in: reservation, for: connection.id, granted: granted)
@@ -64,16 +64,16 @@ final class LargeReadRunner {
     }
 
     func granted(_ reservation: ReadReservation) {
-        guard let (sequence, again) = reads.granted(reservation) else { return reservation.readEnded() }
+        guard let (sequence, rerun) = reads.granted(reservation) else { return reservation.readEnded() }
         state.machine.batchReserved(sequence)
-        if let again { again(reservation) } else { reservation.readEnded() }
+        if let rerun { rerun(reservation) } else { reservation.readEnded() }
     }
 
     /// Refuses the large reads of batches that are full: they would be read in vain.
     private func refuseReadsOfFullBatches() {
-        guard reads.hasParked else { return }
-        for sequence in reads.parkedSequences where state.machine.isBatchFull(sequence) {
-            for reply in reads.takeParked(of: sequence) {
+        guard reads.hasWaitingReads else { return }
+        for sequence in reads.waitingSequences where state.machine.isBatchFull(sequence) {
+            for reply in reads.takeWaitingReads(of: sequence) {
                 state.machine.outgrownReadEnded()
                 reply.fail(RPCError.tooBig(state.server.limits.responseBytesMax))
             }

@@ -20,19 +20,19 @@ struct LargeReads {
         }
     }
 
-    typealias Again = @Sendable (ReadReservation) -> Void
+    typealias Rerun = @Sendable (ReadReservation) -> Void
 
     /// What to ask the budget for.
-    enum Need {
+    enum MemoryRequest {
         /// Of this size, of `sizes`.
         case reservation(size: Int)
         /// A turn to run in the reservation that the batch has.
         case turn(ReadReservation)
     }
 
-    private struct Parked {
+    private struct OutgrownRead {
         var reply: PendingResponse
-        var again: Again
+        var rerun: Rerun
         /// The size that it has not outgrown yet.
         var size: Int
 
@@ -51,7 +51,7 @@ struct LargeReads {
         var hasLeft = false
     }
 
-    private struct Leaving {
+    private struct SentResponse {
         /// Of the output, behind the response.
         var end: Int
         var reservation: ReadReservation
@@ -60,31 +60,31 @@ struct LargeReads {
 
     /// How many sizes there are.
     private let sizes: Int
-    private var parked: [Parked] = []
+    private var waiting: [OutgrownRead] = []
     private var holder: Holder?
-    private var leaving: [Leaving] = []
+    private var sentResponses: [SentResponse] = []
 
     init(sizes: Int) { self.sizes = sizes }
 
-    var isEmpty: Bool { parked.isEmpty && holder == nil && leaving.isEmpty }
+    var isEmpty: Bool { waiting.isEmpty && holder == nil && sentResponses.isEmpty }
     /// Whether a read waits that does not run yet.
-    var hasParked: Bool { !parked.isEmpty }
+    var hasWaitingReads: Bool { !waiting.isEmpty }
     /// Where in the output the last response with a reservation ends that the peer has not taken; nil: there is none.
-    var heldEnd: Int? { leaving.last?.end }
+    var heldEnd: Int? { sentResponses.last?.end }
     /// The client that a reservation was asked for.
     var account: ClientAccount? { holder?.account }
 
     /// Returns whether the read had its small reservation until now, and the reservation that it gives back.
-    mutating func outgrew(_ reply: PendingResponse, _ again: @escaping Again) -> (isFirst: Bool, ReadReservation?) {
-        var read = Parked(reply: reply, again: again, size: reply.ticket.entry == nil ? 0 : sizes - 1)
+    mutating func outgrew(_ reply: PendingResponse, _ rerun: @escaping Rerun) -> (isFirst: Bool, ReadReservation?) {
+        var read = OutgrownRead(reply: reply, rerun: rerun, size: reply.ticket.entry == nil ? 0 : sizes - 1)
         var outgrown: ReadReservation?
         if let holder, holder.running == read.key {
             read.size = min(holder.size + 1, sizes - 1)
             outgrown = holder.reservation
             self.holder = nil
         }
-        let index = parked.firstIndex { read.key < $0.key } ?? parked.endIndex
-        parked.insert(read, at: index)
+        let index = waiting.firstIndex { read.key < $0.key } ?? waiting.endIndex
+        waiting.insert(read, at: index)
         return (outgrown == nil, outgrown)
     }
 
@@ -94,26 +94,26 @@ struct LargeReads {
     ///   - batch: the batch that has gathered more than it may without a reservation.
     ///   - mayReserve: whether the peer has taken nearly all that came before.
     ///   - leavesNext: whether the response of a request would leave as soon as it is complete.
-    mutating func need(
+    mutating func request(
         for account: ClientAccount, batch: UInt64?, mayReserve: Bool, leavesNext: (UInt64) -> Bool
-    ) -> Need? {
+    ) -> MemoryRequest? {
         if let holder {
             guard let reservation = holder.reservation, holder.running == nil, !holder.isWaiting,
-                parked.contains(where: { $0.key.sequence == holder.sequence })
+                waiting.contains(where: { $0.key.sequence == holder.sequence })
             else { return nil }
             self.holder?.isWaiting = true
             return .turn(reservation)
         }
         guard mayReserve else { return nil }
-        let waiting = parked.lazy.map { ($0.key.sequence, $0.size) } + (batch.map { [($0, sizes - 1)] } ?? [])
-        guard let (sequence, size) = waiting.first(where: { leavesNext($0.0) }) else { return nil }
+        let candidates = waiting.lazy.map { ($0.key.sequence, $0.size) } + (batch.map { [($0, sizes - 1)] } ?? [])
+        guard let (sequence, size) = candidates.first(where: { leavesNext($0.0) }) else { return nil }
         holder = Holder(sequence: sequence, account: account, size: size)
         return .reservation(size: size)
     }
 
     /// The reservation, or the turn to run in it, has come. Returns the request that has it, and its read that begins
     /// again, if one waits.
-    mutating func granted(_ reservation: ReadReservation) -> (sequence: UInt64, again: Again?)? {
+    mutating func granted(_ reservation: ReadReservation) -> (sequence: UInt64, rerun: Rerun?)? {
         guard var holder else { return nil }
         if holder.hasLeft {
             self.holder = nil
@@ -122,22 +122,22 @@ struct LargeReads {
         holder.reservation = reservation
         holder.isWaiting = false
         defer { self.holder = holder }
-        guard let index = parked.firstIndex(where: { $0.key.sequence == holder.sequence }) else {
+        guard let index = waiting.firstIndex(where: { $0.key.sequence == holder.sequence }) else {
             return (holder.sequence, nil)
         }
-        let read = parked.remove(at: index)
+        let read = waiting.remove(at: index)
         holder.running = read.key
-        return (holder.sequence, read.again)
+        return (holder.sequence, read.rerun)
     }
 
     /// The reads of a batch into which their results do not fit. They never run again.
-    mutating func takeParked(of batch: UInt64) -> [PendingResponse] {
-        defer { parked.removeAll { $0.key.sequence == batch } }
-        return parked.filter { $0.key.sequence == batch }.map(\.reply)
+    mutating func takeWaitingReads(of batch: UInt64) -> [PendingResponse] {
+        defer { waiting.removeAll { $0.key.sequence == batch } }
+        return waiting.filter { $0.key.sequence == batch }.map(\.reply)
     }
 
     /// The batches whose reads wait.
-    var parkedSequences: Set<UInt64> { Set(parked.map(\.key.sequence)) }
+    var waitingSequences: Set<UInt64> { Set(waiting.map(\.key.sequence)) }
 
     /// A read has ended. Returns whether it had outgrown its small reservation.
     mutating func responded(_ ticket: RequestTicket) -> Bool {
@@ -154,22 +154,22 @@ struct LargeReads {
             return
         }
         holder = nil
-        leaving.append(Leaving(end: end, reservation: reservation))
+        sentResponses.append(SentResponse(end: end, reservation: reservation))
     }
 
     /// What has left is counted by the connection now.
     mutating func counted() {
-        for index in leaving.indices where !leaving[index].isCounted {
-            leaving[index].isCounted = true
-            leaving[index].reservation.counted()
+        for index in sentResponses.indices where !sentResponses[index].isCounted {
+            sentResponses[index].isCounted = true
+            sentResponses[index].reservation.counted()
         }
     }
 
     /// The peer has taken the output up to `position`. Returns what is not open any more.
     mutating func taken(_ position: Int) -> [ReadReservation] {
-        guard let first = leaving.first, first.end <= position else { return [] }
-        let taken = leaving.prefix { $0.end <= position }.map(\.reservation)
-        leaving.removeFirst(taken.count)
+        guard let first = sentResponses.first, first.end <= position else { return [] }
+        let taken = sentResponses.prefix { $0.end <= position }.map(\.reservation)
+        sentResponses.removeFirst(taken.count)
         return taken
     }
 }

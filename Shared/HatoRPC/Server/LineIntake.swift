@@ -148,10 +148,10 @@ final class LineIntake {
             lookInASecond()
             return false
         }
-        let look = LineStall.Look(
+        let sample = LineStall.Sample(
             count: buffer.count, reserved: claimedBytes, isExempt: budget.isExempt(connection.id),
             mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))
-        let isStalled = stall.looked(look, state.server.limits)
+        let isStalled = stall.sampled(sample, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }
         lookInASecond()
         return false

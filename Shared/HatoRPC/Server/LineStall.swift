@@ -9,7 +9,7 @@ struct LineStall {
     private static let exemptFactor = 8
 
     /// The line at a look.
-    struct Look {
+    struct Sample {
         var count: Int
         /// The memory that is reserved for it.
         var reserved: Int
@@ -29,21 +29,21 @@ struct LineStall {
     init(count: Int) { counts = [count] }
 
     /// Whether the line comes too slowly.
-    mutating func looked(_ look: Look, _ limits: RPCLimits) -> Bool {
-        exemptSeconds = look.isExempt && wasExempt && look.mightGrow ? exemptSeconds + 1 : 0
-        wasExempt = look.isExempt
-        guard look.mightGrow else {
-            counts = [look.count]
+    mutating func sampled(_ sample: Sample, _ limits: RPCLimits) -> Bool {
+        exemptSeconds = sample.isExempt && wasExempt && sample.mightGrow ? exemptSeconds + 1 : 0
+        wasExempt = sample.isExempt
+        guard sample.mightGrow else {
+            counts = [sample.count]
             return false
         }
         let seconds = max(1, limits.stalledLineSecondsMax)
         if counts.count > seconds { counts.removeFirst() }
-        counts.append(look.count)
+        counts.append(sample.count)
         if isBehind(exemptSeconds, limits) { return true }
         guard counts.count > seconds, let first = counts.first else { return false }
         let slow = Self.product(seconds, limits.stalledLineBytesPerSecond)
-        let whole = Self.product(seconds, look.reserved / max(1, limits.awaitedLineSecondsMax))
-        return look.count - first < max(slow, whole)
+        let whole = Self.product(seconds, sample.reserved / max(1, limits.awaitedLineSecondsMax))
+        return sample.count - first < max(slow, whole)
     }
 
     /// Whether a line that is exempt for so many seconds has grown by too little in the last of them.

@@ -3,7 +3,7 @@
 /// It gets, every `peerLookSeconds` while the peer's socket is full, what the peer has taken.
 struct PeerStall {
     /// Memory that the peer holds and others may wait for, at a look.
-    struct Held {
+    struct HeldMemory {
         /// What the peer's socket has taken of the output.
         var sent: Int
         /// Where in the output the last of what is held ends.
@@ -14,14 +14,14 @@ struct PeerStall {
 
     /// For how long the peer has kept something that it held when others began to wait: however fast it takes the
     /// bytes, the memory is free after the last one.
-    struct Keeping {
+    struct HoldingTime {
         /// Where that ends; nil: no others wait.
         private var end: Int?
         private var seconds = 0
 
         /// - Parameter held: nil: nothing.
         /// - Returns: the seconds since others began to wait.
-        mutating func looked(at held: Held?, _ limits: RPCLimits) -> Int {
+        mutating func sampled(at held: HeldMemory?, _ limits: RPCLimits) -> Int {
             guard let held, held.isAwaited else {
                 end = nil
                 return 0
@@ -47,7 +47,7 @@ struct PeerStall {
         ///
         /// - Parameter held: nil: nothing.
         /// - Returns: whether the peer takes them too slowly, or has not taken them in time.
-        mutating func areKept(at held: Held?, taken: Int, _ limits: RPCLimits) -> Bool {
+        mutating func areOverdue(at held: HeldMemory?, taken: Int, _ limits: RPCLimits) -> Bool {
             guard let held, held.isAwaited else {
                 began = nil
                 return false
@@ -57,7 +57,7 @@ struct PeerStall {
                 return false
             }
             seconds += limits.peerLookSeconds
-            let due = PeerStall.wanted(in: max(0, seconds - Self.graceSeconds), limits)
+            let due = PeerStall.required(in: max(0, seconds - Self.graceSeconds), limits)
             return seconds >= limits.awaitedReadSecondsMax || max(0, taken - start.taken) < due
         }
     }
@@ -67,7 +67,7 @@ struct PeerStall {
     /// By how much it has taken less than it must, in bytes.
     private var missing = 0
     /// Of the events that connections share.
-    var events = Keeping()
+    var events = HoldingTime()
     var results = AwaitedResults()
 
     /// The socket has not taken everything.
@@ -77,20 +77,20 @@ struct PeerStall {
     mutating func drained() { self = PeerStall() }
 
     /// Called every `peerLookSeconds`.
-    mutating func looked(taken: Int, _ limits: RPCLimits) {
+    mutating func sampled(taken: Int, _ limits: RPCLimits) {
         guard let before = takenBefore else { return }
         takenBefore = taken
-        let (due, isTooMuch) = missing.addingReportingOverflow(Self.wanted(in: limits.peerLookSeconds, limits))
+        let (due, isTooMuch) = missing.addingReportingOverflow(Self.required(in: limits.peerLookSeconds, limits))
         // It catches up, but takes nothing in advance.
         let after = isTooMuch ? .max : max(0, due - max(0, taken - before))
-        missing = min(after, Self.wanted(in: limits.stalledPeerSecondsMax, limits))
+        missing = min(after, Self.required(in: limits.stalledPeerSecondsMax, limits))
     }
 
     /// Whether the peer has taken too little, by as much as it must take in so many seconds.
-    func isBehind(by seconds: Int, _ limits: RPCLimits) -> Bool { missing >= Self.wanted(in: seconds, limits) }
+    func isBehind(by seconds: Int, _ limits: RPCLimits) -> Bool { missing >= Self.required(in: seconds, limits) }
 
-    private static func wanted(in seconds: Int, _ limits: RPCLimits) -> Int {
-        let (wanted, isTooMuch) = seconds.multipliedReportingOverflow(by: limits.stalledPeerBytesPerSecond)
-        return isTooMuch ? .max : wanted
+    private static func required(in seconds: Int, _ limits: RPCLimits) -> Int {
+        let (bytes, isTooMuch) = seconds.multipliedReportingOverflow(by: limits.stalledPeerBytesPerSecond)
+        return isTooMuch ? .max : bytes
     }
 }

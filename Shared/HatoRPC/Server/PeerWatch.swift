@@ -10,7 +10,7 @@ final class PeerWatch {
     private let output: ConnectionOutput
     private var stall = PeerStall()
     /// For how many seconds the peer has stalled while reads of its own waited.
-    private var secondsWithParkedReads = 0
+    private var secondsWithWaitingReads = 0
     /// There while the socket has not taken everything.
     private var watch: Scheduled<Void>?
 
@@ -52,32 +52,32 @@ final class PeerWatch {
         watch = nil
         let limits = state.server.limits
         let taken = takenBytes(channel)
-        stall.looked(taken: taken, limits)
+        stall.sampled(taken: taken, limits)
         let isStalled = stall.isBehind(by: limits.stalledPeerSecondsMax, limits)
-        secondsWithParkedReads =
-            isStalled && largeReads.hasParked ? secondsWithParkedReads + limits.peerLookSeconds : 0
+        secondsWithWaitingReads =
+            isStalled && largeReads.hasWaitingReads ? secondsWithWaitingReads + limits.peerLookSeconds : 0
         // Not left out when the peer has stalled: what they count goes on.
-        let keepsEvents = stall.events.looked(at: sharedEvents, limits) >= limits.awaitedEventSecondsMax
-        let keepsResults = stall.results.areKept(at: heldResults, taken: taken, limits)
+        let keepsEvents = stall.events.sampled(at: sharedEvents, limits) >= limits.awaitedEventSecondsMax
+        let keepsResults = stall.results.areOverdue(at: heldResults, taken: taken, limits)
         // A read that waits keeps the store from forgetting what was overwritten since.
-        let isTooLongParked = secondsWithParkedReads > limits.parkedReadSecondsMax
+        let isTooLongParked = secondsWithWaitingReads > limits.parkedReadSecondsMax
         if keepsEvents || keepsResults || isStalled && (isTooLongParked || isAwaited) { return true }
         settled(channel)
         return false
     }
 
-    private var heldResults: PeerStall.Held? {
+    private var heldResults: PeerStall.HeldMemory? {
         largeReads.heldEnd.map { end in
-            PeerStall.Held(
+            PeerStall.HeldMemory(
                 sent: output.sentBytes, end: end,
                 isAwaited: state.server.budget.isAwaitedByReads(state.connection.id, of: memory.account))
         }
     }
 
-    private var sharedEvents: PeerStall.Held? {
+    private var sharedEvents: PeerStall.HeldMemory? {
         let connection = state.connection
         guard connection.holdsSharedEvents else { return nil }
-        return PeerStall.Held(
+        return PeerStall.HeldMemory(
             sent: output.sentBytes, end: output.sharedEnd,
             isAwaited: state.server.budget.areEventsAwaited(butBy: connection.id))
     }

@@ -105,7 +105,7 @@ import Testing
         for uid in ["a", "b", "c"] { try await outbox.send("1", to: [uid]) }
         var slots = AttemptSlots(outbox.policy)
         // As if each user had an attempt under way: all that is due is parked.
-        for uid in ["a", "b", "c"] { slots.began(ParkedGroup(host: "elsewhere", uid: uid)) }
+        for uid in ["a", "b", "c"] { slots.began(AttemptGroup(host: "elsewhere", uid: uid)) }
         #expect(try await outbox.lease(limit: 9, beside: slots).leases.isEmpty)
         #expect(try await outbox.store.read { try $0.count(.due) } == 0)
         slots = AttemptSlots(outbox.policy)
@@ -130,7 +130,7 @@ import Testing
         }
         try await outbox.send("1", to: ["waits"])
         var slots = AttemptSlots(outbox.policy)
-        for _ in 0..<3 { slots.began(ParkedGroup(host: "elsewhere", uid: "waits")) }
+        for _ in 0..<3 { slots.began(AttemptGroup(host: "elsewhere", uid: "waits")) }
         #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
         try await outbox.send("2", to: ["comes"])
         try await outbox.send("3", to: ["more"])

@@ -16,7 +16,7 @@ struct StallTests {
         var stall = LineStall(count: 0)
         let limits = RPCLimits()
         return counts.indices.filter { index in
-            stall.looked(
+            stall.sampled(
                 .init(
                     count: counts[index] * Self.kilobyte, reserved: reserved, isExempt: isExempt,
                     mightGrow: !heldUp.contains(index)), limits)
@@ -66,7 +66,7 @@ struct StallTests {
         let limits = Self.limits()
         var stall = PeerStall()
         func looked(taken: Int) -> Bool {
-            stall.looked(taken: taken, limits)
+            stall.sampled(taken: taken, limits)
             return stall.isBehind(by: 5, limits)
         }
         var looks = [looked(taken: 0)]
@@ -87,7 +87,7 @@ struct StallTests {
         let taken = [100, 150, 200, 200, 200, 200, 200, 200, 800, 900]
         var behind: [Int] = []
         for bytes in taken {
-            stall.looked(taken: bytes, limits)
+            stall.sampled(taken: bytes, limits)
             behind.append((1...6).last { stall.isBehind(by: $0, limits) } ?? 0)
         }
         #expect(behind == [0, 0, 1, 2, 3, 4, 5, 5, 0, 0])
@@ -101,8 +101,8 @@ struct StallTests {
         limits.awaitedReadSecondsMax = 10
         return looks.indices.filter { index in
             let look = looks[index]
-            let held = PeerStall.Held(sent: look.taken, end: look.end, isAwaited: look.isAwaited)
-            return results.areKept(at: held, taken: look.taken, limits)
+            let held = PeerStall.HeldMemory(sent: look.taken, end: look.end, isAwaited: look.isAwaited)
+            return results.areOverdue(at: held, taken: look.taken, limits)
         }
     }
 
@@ -124,11 +124,11 @@ struct StallTests {
 
     /// The looks, one in five seconds, at which a peer that holds events up to an end has kept one for 15 seconds.
     private func keeping(_ looks: [(sent: Int, end: Int, isAwaited: Bool)?]) -> [Int] {
-        var keeping = PeerStall.Keeping()
+        var keeping = PeerStall.HoldingTime()
         let limits = Self.limits()
         return looks.indices.filter { index in
-            let held = looks[index].map { PeerStall.Held(sent: $0.sent, end: $0.end, isAwaited: $0.isAwaited) }
-            return keeping.looked(at: held, limits) >= 15
+            let held = looks[index].map { PeerStall.HeldMemory(sent: $0.sent, end: $0.end, isAwaited: $0.isAwaited) }
+            return keeping.sampled(at: held, limits) >= 15
         }
     }
 

@@ -130,7 +130,7 @@ final class CatchUpReader {
         let topic = listener.topic
         let sentState = listener.machine.gathers ? nil : topic.sentState
         let oldest = max(topic.recent.lastChanged, oldest)
-        if sentState == nil, let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
+        if sentState == nil, let (members, version) = topic.finishedReadings.members(wanted, from: oldest) {
             return caughtUp(listener, members, at: version)
         }
         let isFirst = listener.completion != nil
@@ -193,12 +193,12 @@ final class CatchUpReader {
         guard let current = registry.current else { return }
         let topic = reading.topic
         let database = sentState?.database ?? topic.database
-        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(sentState?.snapshot ?? current, reading.interest)
+        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(sentState?.snapshot ?? current, reading.waiters)
         if let rows = reading.rows { snapshot = CountedSnapshot(snapshot, rows) }
         reading.prepare(
             ListenerReading(
                 limits: parts.limits, key: topic.key, database: database, snapshot: snapshot,
-                interest: reading.interest, wanted: reading.wanted, missed: missed(reading.wanted, of: topic),
+                waiters: reading.waiters, wanted: reading.wanted, missed: missed(reading.wanted, of: topic),
                 window: window(of: topic, sentState, database), bytesMax: Self.smallBytesMax))
     }
 
@@ -227,7 +227,7 @@ final class CatchUpReader {
         guard let reading = readings[id], let version = reading.job?.snapshot.version else { return }
         if !reading.isLarge { queue.ended(connection) } else { largeQueue.ended(connection) }
         defer { beginReadings() }
-        if case .failure(TreeError.tooBig) = loaded, !reading.isLarge, !reading.interest.isClosed,
+        if case .failure(TreeError.tooBig) = loaded, !reading.isLarge, !reading.waiters.isClosed,
             parts.limits.responseBytesMax > Self.smallBytesMax
         {
             return outgrew(reading)
@@ -235,7 +235,7 @@ final class CatchUpReader {
         readings[id] = nil
         let topic = reading.topic
         if topic.readings[reading.wanted] === reading { topic.readings[reading.wanted] = nil }
-        if case .success(let members?) = loaded { topic.doneReadings.add(reading.wanted, members, at: version) }
+        if case .success(let members?) = loaded { topic.finishedReadings.add(reading.wanted, members, at: version) }
         for ticket in reading.listeners {
             guard let listener = registry.holder(of: ticket) else { continue }
             listener.reading = nil
@@ -256,7 +256,7 @@ final class CatchUpReader {
     func leave(_ listener: Listener) {
         guard let reading = listener.reading else { return }
         reading.leave(listener)
-        guard reading.interest.isClosed, !reading.hasBegun else { return }
+        guard reading.waiters.isClosed, !reading.hasBegun else { return }
         readings[reading.id] = nil
         stopWaiting(reading)
         reading.dropJob()

@@ -18,7 +18,7 @@ struct ListenerReading: Sendable {
     /// As of the snapshot.
     let database: Database
     let snapshot: any StoreSnapshot
-    let interest: TopicReading.Interest
+    let waiters: TopicReading.Waiters
     let wanted: Wanted
     /// For `changedFrom`.
     let missed: MissedPaths
@@ -29,7 +29,7 @@ struct ListenerReading: Sendable {
 
     /// Nil: nothing to send.
     func members() throws -> EncodedJSON? {
-        guard !interest.isClosed else { throw ConnectionClosed() }
+        guard !waiters.isClosed else { throw ConnectionClosed() }
         var reading = NodeReading(database, in: snapshot, bytesMax: min(bytesMax, limits.responseBytesMax))
         reading.hashedBytesMax = min(bytesMax, reading.hashedBytesMax)
         switch wanted {

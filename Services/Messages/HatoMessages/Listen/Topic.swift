@@ -87,7 +87,7 @@ final class Topic {
     var waitingConnections: Set<UInt64> = []
     /// Readings that wait or are under way and may be shared, by what they read.
     var readings: [ListenerReading.Wanted: TopicReading] = [:]
-    var doneReadings = DoneReadings()
+    var finishedReadings = FinishedReadings()
     var recent: RecentEvents
     /// What listeners that are not live lack; nil as long as all are live and nothing is being worked out.
     private(set) var changes: ChangedPaths?

@@ -5,7 +5,7 @@ import Synchronization
 /// A reading for all listeners of a topic that lack the same. Lives on the publisher's thread.
 final class TopicReading {
     /// Whether listeners still wait for it; read on a reader's thread.
-    final class Interest: ReadingPeer {
+    final class Waiters: ReadingPeer {
         private let hasEnded = Atomic<Bool>(false)
 
         var isClosed: Bool { hasEnded.load(ordering: .relaxed) }
@@ -18,7 +18,7 @@ final class TopicReading {
     let wanted: ListenerReading.Wanted
     /// Nil when its rows are not counted.
     let rows: RowCounter?
-    let interest = Interest()
+    let waiters = Waiters()
     /// What is read; nil as long as it waits for its turn and may be of any later version.
     private(set) var job: ListenerReading?
     var hasBegun = false
@@ -64,7 +64,7 @@ final class TopicReading {
         listener.reading = nil
         waitingCount -= 1
         guard waitingCount == 0 else { return }
-        interest.end()
+        waiters.end()
         if topic.readings[wanted] === self { topic.readings[wanted] = nil }
     }
 

@@ -10,7 +10,7 @@ struct AttemptSlots: Sendable {
     private var ofUser: [String: Int] = [:]
     private var atHost: [String: Int] = [:]
     /// The group of lanes that had its turn last; the next one goes on behind it.
-    var turn: ParkedGroup?
+    var turn: AttemptGroup?
 
     init(_ policy: DeliveryPolicy) { self.policy = policy }
 
@@ -19,15 +19,15 @@ struct AttemptSlots: Sendable {
 
     func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }
     func admitsUser(_ uid: String) -> Bool { ofUser[uid, default: 0] < policy.attemptsPerUserMax }
-    func admits(_ group: ParkedGroup) -> Bool { admitsHost(group.host) && admitsUser(group.uid) }
+    func admits(_ group: AttemptGroup) -> Bool { admitsHost(group.host) && admitsUser(group.uid) }
 
-    mutating func began(_ group: ParkedGroup) {
+    mutating func began(_ group: AttemptGroup) {
         count += 1
         ofUser[group.uid, default: 0] += 1
         atHost[group.host, default: 0] += 1
     }
 
-    mutating func ended(_ group: ParkedGroup) {
+    mutating func ended(_ group: AttemptGroup) {
         count = max(0, count - 1)
         AttemptSlots.decrement(&ofUser, group.uid)
         AttemptSlots.decrement(&atHost, group.host)

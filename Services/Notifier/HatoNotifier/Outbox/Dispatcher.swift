@@ -101,7 +101,7 @@ actor Dispatcher {
         await attemptEnded(at: lease.group)
     }
 
-    private func attemptEnded(at group: ParkedGroup) {
+    private func attemptEnded(at group: AttemptGroup) {
         slots.ended(group)
         outbox.metrics.attempting(slots.count)
         wake()

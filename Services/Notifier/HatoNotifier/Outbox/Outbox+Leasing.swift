@@ -9,7 +9,7 @@ struct Lease: Sendable {
     var attempt: Int
     var platform: Notifier.Platform
     /// Whose attempt it is, and where it goes.
-    var group: ParkedGroup
+    var group: AttemptGroup
     var delivery: Delivery
 }
 
@@ -56,7 +56,7 @@ private struct Leasing {
     private let end: Int64
     private let policy: DeliveryPolicy
     /// Where each group of parked lanes goes on: a transaction does not see its own writes.
-    private var visited: [ParkedGroup: RecordKey] = [:]
+    private var visited: [AttemptGroup: RecordKey] = [:]
 
     init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy) {
         self.round = round
@@ -103,7 +103,7 @@ private struct Leasing {
                 continue
             }
             guard round.slots.admitsHost(group.host) else {
-                position = ParkedGroup.hostKey(group.host).end ?? position
+                position = AttemptGroup.hostKey(group.host).end ?? position
                 continue
             }
             position = group.key.end ?? position
@@ -141,7 +141,7 @@ private struct Leasing {
         }
         let address: DeviceAddress
         do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
-        let group = ParkedGroup(host: address.host, uid: delivery.uid)
+        let group = AttemptGroup(host: address.host, uid: delivery.uid)
         guard round.slots.admits(group) else { return draft.park(delivery, group, from: row.key) }
         let key = NotificationRecord.key(delivery.notification)
         guard let notification = try transaction.record(NotificationRecord.self, key) else {
@@ -165,7 +165,7 @@ private struct Leasing {
 
 extension OutboxDraft {
     /// The lane waits until attempts of its group have ended. `dueKey` is where it stood.
-    fileprivate mutating func park(_ delivery: DeliveryRecord, _ group: ParkedGroup, from dueKey: RecordKey) {
+    fileprivate mutating func park(_ delivery: DeliveryRecord, _ group: AttemptGroup, from dueKey: RecordKey) {
         var parked = delivery
         parked.parkedAt = group.host
         guard parked.dueKey != dueKey else { return }

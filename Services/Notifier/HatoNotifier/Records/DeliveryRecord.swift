@@ -56,7 +56,7 @@ struct DeliveryRecord: FieldObject {
     /// Where the lane's one row stands while this delivery is its head.
     var dueKey: RecordKey {
         guard let parkedAt else { return lane.dueKey(machine.time) }
-        return ParkedGroup(host: parkedAt, uid: uid).key.with(time: machine.time).with(lane.prefix.tail)
+        return AttemptGroup(host: parkedAt, uid: uid).key.with(time: machine.time).with(lane.prefix.tail)
     }
 
     /// Among the dead, once it is.
@@ -87,18 +87,18 @@ struct Lane: Hashable, Sendable {
 }
 
 /// Lanes of one user at one host that are due and wait until attempts there have ended.
-struct ParkedGroup: Hashable, Sendable {
+struct AttemptGroup: Hashable, Sendable {
     var host: String
     var uid: String
 
-    var key: RecordKey { ParkedGroup.hostKey(host).with(uid) }
+    var key: RecordKey { AttemptGroup.hostKey(host).with(uid) }
     static func hostKey(_ host: String) -> RecordKey { RecordKey(.parked).with(host) }
 }
 
 /// A row of `due` or of `parked`: when and where a lane stands.
 struct LaneRow {
     /// Nil in `due`.
-    var group: ParkedGroup?
+    var group: AttemptGroup?
     var time: Int64
     /// The lane's rows begin with it.
     var lane: RecordKey
@@ -108,7 +108,7 @@ struct LaneRow {
         var reader = RecordKeyReader(key.bytes)
         if key.bytes.first == RecordKey.Table.parked.rawValue {
             guard let host = reader.text(), let uid = reader.text() else { return nil }
-            group = ParkedGroup(host: host, uid: uid)
+            group = AttemptGroup(host: host, uid: uid)
         }
         guard let number = reader.number() else { return nil }
         time = Int64(clamping: number)
