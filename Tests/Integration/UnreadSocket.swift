@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// A blocking socket that reads only when the test calls it.
-final class UnreadSocket {
+final class UnreadSocket: Sendable {
     private let descriptor: Int32
 
     /// - Parameter receiveBytes: of the kernel's buffer.
