@@ -50,6 +50,15 @@ struct WrongCallTables {
         }
     }
 
+    @Test func everyErrorOfTheTableIsDeclaredByItsMethod() throws {
+        for row in try Self.rows(Table("wrong-calls")) {
+            let error = RPCError(
+                .init(rawValue: row.code), reason: row.reason, row.message,
+                data: row.parameter.map { ["parameter": .string($0)] } ?? [:])
+            #expect(Self.methods[row.method]?.declares(error) == true, "\(row.method): \(row.code) \(row.reason)")
+        }
+    }
+
     /// The table has every parameter, also those of future methods.
     @Test func everyParameterOfEveryMethodIsWrongSomewhere() throws {
         let rows = try Self.rows(Table("wrong-calls"))

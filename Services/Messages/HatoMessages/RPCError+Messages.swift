@@ -206,7 +206,7 @@ extension MessagesError: RPCErrorConvertible {
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
         case .verifying:
-            .resourceExhausted(reason: "verifying", "A check of the store is under way; there is one at a time")
+            .unavailable(reason: "verify_running", "A check of the store is under way; there is one at a time")
         case .stopping: .unavailable(reason: "stopping", "The service is stopping")
         default: .internalError
         }

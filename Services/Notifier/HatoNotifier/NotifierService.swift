@@ -75,9 +75,9 @@ final class NotifierService: Sendable {
         if outbox.unreadableCount > 0 { checks["unreadable"] = .number(Double(outbox.unreadableCount)) }
         var isReady = true
         switch authenticator.health {
-        case .ready: checks["auth"] = "ready"
+        case .ready: checks["keys"] = "ready"
         case .degraded(let why):
-            checks["auth"] = .string(why)
+            checks["keys"] = .string(why)
             isReady = false
         }
         var shown = JSONObject()

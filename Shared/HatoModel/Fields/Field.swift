@@ -102,10 +102,11 @@ public struct Field<Root: Sendable>: Sendable {
             write: { outer, writer in write(outer[keyPath: path], &writer) })
     }
 
-    /// The schema of the value, with what the field means as its description.
+    /// The schema of the value, with the meaning of the field as its description and the example as one of `examples`.
     var describedSchema: JSONObject {
         var schema = schema()
         if !meaning.isEmpty { schema["description"] = .string(meaning) }
+        if let example { schema["examples"] = [example] }
         return schema
     }
 }

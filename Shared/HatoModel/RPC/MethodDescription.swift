@@ -4,6 +4,8 @@ struct FieldDescription {
     var schema: JSONObject
     var isRequired: Bool
     var meaning: String
+    /// A valid value, where the example of the method omits the member.
+    var example: JSONValue?
 
     /// The members of an object with this schema; empty for anything else.
     static func members(of schema: JSONObject) -> [FieldDescription] {
@@ -14,7 +16,7 @@ struct FieldDescription {
             schema["description"] = nil
             return FieldDescription(
                 name: member.name, schema: schema, isRequired: required.contains(.string(member.name)),
-                meaning: meaning)
+                meaning: meaning, example: schema["examples"]?.array?.first)
         }
     }
 }
@@ -26,6 +28,7 @@ struct MethodDescription {
     var access: Access
     var effect: Effect
     var isSlow: Bool
+    var errors: [MethodError]
     var parameters: [FieldDescription]
     var result: JSONObject
     var exampleParams: JSONObject
@@ -37,6 +40,7 @@ struct MethodDescription {
         access = request.access
         effect = request.effect
         isSlow = request.isSlow
+        errors = request.errors
         parameters = FieldDescription.members(of: Request.schema)
         result = Request.Result.schema
         exampleParams = request.example.request.members

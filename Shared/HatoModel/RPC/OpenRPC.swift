@@ -1,7 +1,8 @@
 /// Generates the OpenRPC 1.3 document of a service from its declared methods: the result of `rpc.discover`.
 ///
 /// Access, effect and slowness of a method are in `x-access`, `x-effect`, `x-slow`; the notifications of the server in
-/// `x-notifications`, since OpenRPC has no member for them.
+/// `x-notifications`, since OpenRPC has no member for them. The errors of a method, besides those of every method in
+/// `components.errors`, are in `errors`: one for each code, as the specification requires, with the reasons in `data`.
 public enum OpenRPC {
     /// The document as a JSON object.
     public static func document(
@@ -11,6 +12,13 @@ public enum OpenRPC {
             "openrpc": "1.3.2",
             "info": ["title": .string(title), "version": .string(version), "license": ["name": "Apache-2.0"]],
             "methods": .array(methods.map { method(MethodDescription($0)) }),
+            "components": [
+                "errors": .object(
+                    JSONObject(
+                        uniqueMembers: MethodError.general.byCode.map {
+                            JSONObject.Member($0.code.name, error($0.code, $0.reasons))
+                        }))
+            ],
         ]
         if !notifications.isEmpty {
             document["x-notifications"] = .array(notifications.map { notification(NotificationDescription($0)) })
@@ -24,7 +32,7 @@ public enum OpenRPC {
         "schema": ["type": "string"],
     ]
     private static let speaksAs: JSONValue = [
-        "name": "as", "summary": "For administrators: the user for whom the rules are evaluated; null: no user",
+        "name": "as", "summary": "With the administrator key: the user for whom the call is made; null: no user",
         "required": false,
         "schema": [
             "type": ["object", "null"],
@@ -39,7 +47,7 @@ public enum OpenRPC {
         for (name, descriptor) in [("auth", auth), ("as", speaksAs)] where !names.contains(name) {
             params.append(descriptor)
         }
-        return [
+        var description: JSONObject = [
             "name": .string(method.name),
             "summary": .string(method.summary),
             "paramStructure": "by-name",
@@ -56,6 +64,17 @@ public enum OpenRPC {
             "x-access": .string(method.access.rawValue),
             "x-effect": .string(method.effect.rawValue),
             "x-slow": .bool(method.isSlow),
+        ]
+        if !method.errors.isEmpty {
+            description["errors"] = .array(method.errors.byCode.map { error($0.code, $0.reasons) })
+        }
+        return .object(description)
+    }
+
+    private static func error(_ code: RPCError.Code, _ reasons: [String]) -> JSONValue {
+        [
+            "code": .number(Double(code.rawValue)), "message": .string(code.name),
+            "data": ["reasons": .array(reasons.map { .string($0) })],
         ]
     }
 

@@ -31,6 +31,26 @@ public struct RPCError: Error, Sendable, Hashable {
         public static let unavailable = Code(rawValue: -32007)
         /// A parameter has the right JSON type and a wrong content.
         public static let invalidArgument = Code(rawValue: -32008)
+
+        /// The name in documents.
+        var name: String {
+            switch self {
+            case .parseError: "parse_error"
+            case .invalidRequest: "invalid_request"
+            case .methodNotFound: "method_not_found"
+            case .invalidParams: "invalid_params"
+            case .internalError: "internal_error"
+            case .unauthenticated: "unauthenticated"
+            case .permissionDenied: "permission_denied"
+            case .notFound: "not_found"
+            case .alreadyExists: "already_exists"
+            case .failedPrecondition: "failed_precondition"
+            case .resourceExhausted: "resource_exhausted"
+            case .unavailable: "unavailable"
+            case .invalidArgument: "invalid_argument"
+            default: "error"
+            }
+        }
     }
 
     /// The number.

@@ -1,4 +1,4 @@
-/// A method, declared once: its name, params, result, access, effect, and one example.
+/// A method, declared once: its name, params, result, access, effect, errors, and one example.
 ///
 /// Server, client, command line, the OpenRPC document and METHODS.md are derived from this declaration. The conforming
 /// type is the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the
@@ -8,7 +8,7 @@ public protocol RPCRequest: FieldObject {
 
     /// The name on the wire, e.g. `messages.push`.
     static var method: String { get }
-    /// One sentence for people, without a full stop at the end.
+    /// One or two sentences for people, without a full stop at the end.
     static var summary: String { get }
     static var access: Access { get }
     static var effect: Effect { get }
@@ -20,6 +20,8 @@ public protocol RPCRequest: FieldObject {
     /// Whether a read also has an effect: starts or ends a listener, writes a backup. Only such reads are executed
     /// without an id.
     static var hasSideEffect: Bool { get }
+    /// The errors that it may return besides those of every method (`MethodError.general`).
+    static var errors: [MethodError] { get }
     static var example: RPCExample<Self> { get }
 
     /// Decodes the request from its params, without `auth` and `as`. Throws `RPCError` that names the parameter.
@@ -29,6 +31,7 @@ public protocol RPCRequest: FieldObject {
 extension RPCRequest {
     public static var isSlow: Bool { false }
     public static var hasSideEffect: Bool { false }
+    public static var errors: [MethodError] { [] }
 }
 
 /// A JSON-RPC notification from server to client.

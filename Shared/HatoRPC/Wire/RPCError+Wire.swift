@@ -1,4 +1,4 @@
-import HatoModel
+public import HatoModel
 
 /// The errors of JSON-RPC itself, with the specification's own messages; `data.detail` says more.
 extension RPCError {
@@ -75,7 +75,8 @@ extension RPCError {
             reason: "too_big", "The response is larger than \(limit) bytes: page it, query it or export it")
     }
 
-    static let missingCredential = unauthenticated(
+    /// -32001: a call without a credential of a method that requires one.
+    public static let missingCredential = unauthenticated(
         reason: "missing_credential", "This method needs a credential: pass auth or call session.authenticate first")
 
     static let tokenExpired = unauthenticated(

@@ -55,6 +55,8 @@ struct RefusedCallTests {
             let error = await wireError { try await client.call(method: call.method, params: params) }
             #expect(error?.code == .invalidParams || error?.code == .invalidArgument, "\(name)")
             #expect(error?.data["parameter"]?.string == call.parameter, "\(name)")
+            let method = Auth.methods.first { $0.method == call.method }
+            #expect(error.flatMap { method?.declares($0) } == true, "\(name): \(error?.reason ?? "")")
             let saysWhatIsRight = call.parameter == "password" || error?.message.contains("e.g. ") == true
             #expect(saysWhatIsRight, "\(name): \(error?.message ?? "")")
         }

@@ -1,8 +1,11 @@
+import Dispatch
 import HatoModel
 import HatoRPC
 import HatoStorage
 import HatoTesting
 import Logging
+import Synchronization
+import TestStores
 import Testing
 
 @testable import HatoMessages
@@ -63,6 +66,22 @@ struct VerifyTests {
         try await withMessages { running, _, _ in
             let refused = await refusal { try await running.user("masuo").call(Messages.Verify()) }
             #expect(refused?.code == .permissionDenied)
+        }
+    }
+
+    @Test func aSecondCheckAtATimeIsRefusedAndMayBeRepeatedLater() async throws {
+        let store = HeldChecks(try MemoryStore())
+        try await RunningMessages.with(store: store) { running in
+            let client = running.administrator
+            async let first = client.call(Messages.Verify())
+            try await eventually("the first check reads") { store.isReading }
+            let refused = await refusal { try await client.call(Messages.Verify()) }
+            store.release()
+            #expect(refused?.code == .unavailable)
+            #expect(refused?.reason == "verify_running")
+            #expect(refused?.isRetryable == true)
+            _ = try await first
+            await client.close()
         }
     }
 
@@ -209,5 +228,24 @@ struct VerifyTests {
         IndexKeyCodec.row(
             database.indexCodec.prefix(of: id, collection: collection.keys),
             SortKey(value, TreeKey(unchecked: key)))
+    }
+}
+
+/// A store whose check for damage waits until it is released.
+private final class HeldChecks: WrappedStore {
+    let store: any Store
+    private let gate = DispatchSemaphore(value: 0)
+    private let reading = Atomic(false)
+
+    init(_ store: any Store) { self.store = store }
+
+    var isReading: Bool { reading.load(ordering: .acquiring) }
+
+    func release() { gate.signal() }
+
+    func findDamage(_ step: (Int) -> Void) throws(StoreError) -> [StoreError] {
+        reading.store(true, ordering: .releasing)
+        _ = gate.wait(timeout: .now() + 240)
+        return try store.findDamage(step)
     }
 }

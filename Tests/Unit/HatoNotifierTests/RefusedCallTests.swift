@@ -57,6 +57,8 @@ struct RefusedCallTests {
             } catch let error as RPCError {
                 #expect(error.code == .invalidParams || error.code == .invalidArgument, "\(name): \(error)")
                 #expect(error.data["parameter"]?.string == call.parameter, "\(name): \(error)")
+                let method = Notifier.methods.first { $0.method == call.method }
+                #expect(method?.declares(error) == true, "\(name): \(error)")
                 #expect(call.parameter == "secret" || error.message.contains("e.g. "), "\(name): \(error.message)")
             }
         }

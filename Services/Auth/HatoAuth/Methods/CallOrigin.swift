@@ -40,8 +40,7 @@ struct CallOrigin: Sendable {
         switch caller {
         case .user(let user): return user
         case .administrator: throw AuthError.notAUser
-        case .nobody:
-            throw RPCError.unauthenticated(reason: "MISSING_ID_TOKEN", "This method needs an ID token in `auth`")
+        case .nobody: throw RPCError.missingCredential
         }
     }
 }

@@ -30,6 +30,11 @@ import Testing
         static let access = Access.signedIn
         static let effect = Effect.write
         static let isSlow = true
+        static let errors = [
+            MethodError(.notFound, "NO_DOOR"),
+            MethodError(.invalidArgument, "RUST"), MethodError(.notFound, "NO_WALL"),
+            MethodError(.invalidArgument, "WET", data: ["surface"]),
+        ]
 
         static let fields = Fields<Self>(
             blank: Self(name: Name(door: ()), color: .red),
@@ -37,13 +42,15 @@ import Testing
             .required("color", \.color),
             .optionalJSON("any", \.any),
             .optional("limits", \.limits),
-            .optional("strong", \.strong))
+            .optional("strong", \.strong),
+            .optional("layers", \.layers, "Coats by colour", example: ["red": 3]))
 
         var name: Name
         var color: Color
         var any: JSONValue?
         var limits: Limits?
         var strong: Bool?
+        var layers: [String: Int]?
 
         struct Result: FieldObject {
             static let fields = Fields<Self>(
@@ -64,11 +71,45 @@ import Testing
         var name: String
     }
 
+    struct Shades: RPCRequest {
+        static let method = "shades"
+        static let summary = "Lists shades"
+        static let access = Access.rules
+        static let effect = Effect.read
+        static let fields = Fields<Self>(blank: Self())
+        static let example = RPCExample(Shades(), [])
+        typealias Result = [Limits]
+    }
+
+    struct Dry: RPCRequest {
+        static let method = "dry"
+        static let summary = "Waits"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static let fields = Fields<Self>(blank: Self())
+        static let example = RPCExample(Dry(), Empty())
+        typealias Result = Empty
+    }
+
+    struct Look: RPCRequest {
+        static let method = "look"
+        static let summary = "Looks"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static let fields = Fields<Self>(blank: Self())
+        static let example = RPCExample(Look(), Result(color: nil))
+
+        struct Result: FieldObject {
+            static let fields = Fields<Self>(blank: Self(color: nil), .nullable("color", \.color))
+            var color: String?
+        }
+    }
+
     private let schema = Paint.schema
 
     @Test func schemaHasNamesTypesAndOptionality() {
         let properties = schema["properties"]?.object
-        #expect(properties?.members.map(\.name) == ["name", "color", "any", "limits", "strong"])
+        #expect(properties?.members.map(\.name) == ["name", "color", "any", "limits", "strong", "layers"])
         #expect(properties?["name"] == ["type": "string", "description": "of the thing to paint"])
         #expect(properties?["color"] == ["type": "string", "enum": ["red", "green"]])
         #expect(properties?["any"] == [:])
@@ -116,15 +157,62 @@ import Testing
     @Test func pageShowsEveryMethod() {
         let page = MethodsPage.markdown(title: "Paint shop", methods: [Paint.self], notifications: [Painted.self])
         let expected = [
-            "# Paint shop", "## paint", "Paints.", "Access: signed-in users · Effect: write · slow",
+            "# Paint shop", "## paint", "Paints.", "Access: signed-in users and administrators · Effect: write · slow",
             "| `name` | string |  | of the thing to paint |", "| `color` | `red` or `green` |  |  |",
             "| `limits.names` | array of string |  | who paints |",
             "| `rows[].names` | array of string |  | who paints |", "| `strong` | boolean | optional |  |",
+            "| `limits.table` | object of number | optional |  |",
+            #"| `layers` | object of integer | optional | Coats by colour. Example: `{"red":3}` |"#,
             #"→ {"jsonrpc":"2.0","id":1,"method":"paint","params":{"name":"door","color":"red"}}"#,
             #"← {"jsonrpc":"2.0","id":1,"result":{"coats":2,"rows":[]}}"#,
             #"← {"jsonrpc":"2.0","method":"painted","params":{"name":"door"}}"#,
         ]
         for line in expected { #expect(page.contains(line), "\(line)\n\(page)") }
+    }
+
+    @Test func pageShowsTheErrorsOfEachMethodAndOfAll() {
+        let page = MethodsPage.markdown(title: "Paint shop", methods: [Paint.self])
+        #expect(
+            page.contains(
+                "| not_found | `NO_DOOR`, `NO_WALL` |\n| invalid_argument | `RUST`; `WET` (with `data.surface`) |\n"),
+            "\(page)")
+        #expect(page.contains("| permission_denied | -32002 | `permission_denied` |\n"), "\(page)")
+        for error in MethodError.general {
+            for reason in error.reasons { #expect(page.contains("`\(reason)`")) }
+        }
+    }
+
+    @Test func documentHasTheErrorsOfAMethodByCode() throws {
+        let document = OpenRPC.document(title: "Paint shop", version: "1", methods: [Paint.self, Dry.self])
+        let methods = try #require(document["methods"]?.array)
+        #expect(
+            methods[0]["errors"] == [
+                ["code": -32003, "message": "not_found", "data": ["reasons": ["NO_DOOR", "NO_WALL"]]],
+                ["code": -32008, "message": "invalid_argument", "data": ["reasons": ["RUST", "WET"]]],
+            ])
+        #expect(methods[1]["errors"] == nil)
+        let general = document["components"]?["errors"]
+        #expect(general?["permission_denied"]?["data"] == ["reasons": ["permission_denied"]])
+        #expect(general?.object?.count == Set(MethodError.general.map(\.code)).count)
+    }
+
+    @Test func aMethodDeclaresItsErrorsAndThoseOfEveryMethod() {
+        #expect(Paint.declares(.notFound(reason: "NO_WALL", "")))
+        #expect(Paint.declares(.permissionDenied()))
+        #expect(!Paint.declares(.notFound(reason: "WET", "")))
+        #expect(Paint.declares(.invalidArgument("query", reason: "limitToLast must be positive", "")))
+        #expect(!Paint.declares(.invalidArgument("color", reason: "must be red", "")))
+    }
+
+    @Test func pageShowsResultsThatAreArraysOrEmpty() {
+        let page = MethodsPage.markdown(title: "Paint shop", methods: [Shades.self, Dry.self])
+        #expect(page.contains("| `[].names` | array of string |  | who paints |"), "\(page)")
+        #expect(page.contains("\nResult: `{}`\n"))
+    }
+
+    @Test func aMemberThatMayBeNullIsNotOptional() {
+        let page = MethodsPage.markdown(title: "Paint shop", methods: [Look.self])
+        #expect(page.contains("| `color` | string or null |  |  |"), "\(page)")
     }
 
     @Test func wireErrorsReadBackAsWritten() throws {

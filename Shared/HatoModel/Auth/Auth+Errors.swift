@@ -1,0 +1,82 @@
+// The errors that the methods of auth may return besides those of every method.
+
+extension [MethodError] {
+    private static let takenNames = MethodError(.alreadyExists, "EMAIL_EXISTS", "USERNAME_EXISTS")
+    private static let tooManyAttempts = MethodError(
+        .resourceExhausted, "TOO_MANY_ATTEMPTS_TRY_LATER", data: ["retryAfterMs"])
+
+    /// Of methods for the caller's own account.
+    fileprivate static let ownAccount = [
+        MethodError(.unauthenticated, "TOKEN_EXPIRED", "USER_DISABLED"), MethodError(.notFound, "USER_NOT_FOUND"),
+    ]
+
+    fileprivate static let signUp =
+        [
+            MethodError(
+                .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
+                "MISSING_EMAIL", "MISSING_PASSWORD", data: ["problems"]),
+            takenNames, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
+        ] + ownAccount + [tooManyAttempts]
+
+    fileprivate static let signIn = [
+        MethodError(
+            .unauthenticated, "INVALID_LOGIN_CREDENTIALS", "EMAIL_NOT_FOUND", "INVALID_PASSWORD", "USER_DISABLED"),
+        MethodError(.invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "MISSING_EMAIL", "MISSING_PASSWORD"),
+        tooManyAttempts,
+    ]
+
+    fileprivate static let refresh = [
+        MethodError(.unauthenticated, "INVALID_REFRESH_TOKEN", "TOKEN_EXPIRED", "USER_DISABLED"),
+        MethodError(.notFound, "USER_NOT_FOUND"), MethodError(.invalidArgument, "MISSING_REFRESH_TOKEN"),
+        tooManyAttempts,
+    ]
+
+    private static let recentSignIn = MethodError(.unauthenticated, "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+
+    fileprivate static let deleteAccount = ownAccount + [recentSignIn]
+
+    fileprivate static let updateAccount =
+        [
+            MethodError(
+                .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
+                "INVALID_PHOTO_URL", "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_REQ_TYPE", data: ["problems"]),
+            takenNames,
+        ] + deleteAccount + [tooManyAttempts]
+
+    private static let managedAccount = [
+        MethodError(
+            .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
+            "INVALID_PHOTO_URL", "MISSING_EMAIL", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS", "FORBIDDEN_CLAIM",
+            data: ["problems"]), takenNames, tooManyAttempts,
+    ]
+
+    fileprivate static let createUser =
+        managedAccount + [
+            MethodError(.invalidArgument, "INVALID_LOCAL_ID", data: ["problems"]),
+            MethodError(.alreadyExists, "DUPLICATE_LOCAL_ID"),
+        ]
+
+    fileprivate static let updateUser =
+        managedAccount + [MethodError(.invalidArgument, "INVALID_REQ_TYPE", data: ["problems"])] + unknownUser
+
+    fileprivate static let unknownUser = [MethodError(.notFound, "USER_NOT_FOUND")]
+}
+
+extension Auth.SignUp { public static let errors: [MethodError] = .signUp }
+extension Auth.SignIn { public static let errors: [MethodError] = .signIn }
+extension Auth.Refresh { public static let errors: [MethodError] = .refresh }
+extension Auth.SignOut { public static let errors = [MethodError(.invalidArgument, "MISSING_REFRESH_TOKEN")] }
+extension Auth.Account.Get { public static let errors: [MethodError] = .ownAccount }
+extension Auth.Account.Update { public static let errors: [MethodError] = .updateAccount }
+extension Auth.Account.Delete { public static let errors: [MethodError] = .deleteAccount }
+extension Auth.Users.Create { public static let errors: [MethodError] = .createUser }
+extension Auth.Users.Update { public static let errors: [MethodError] = .updateUser }
+extension Auth.Users.Get {
+    public static let errors: [MethodError] = .joined(
+        [MethodError(.invalidArgument, "MISSING_IDENTIFIER", "INVALID_EMAIL", "INVALID_USERNAME")], .unknownUser)
+}
+extension Auth.Users.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
+extension Auth.Users.Delete { public static let errors: [MethodError] = .unknownUser }
+extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
+extension Auth.Backup { public static let errors: [MethodError] = .backup }

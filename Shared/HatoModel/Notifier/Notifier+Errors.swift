@@ -1,0 +1,74 @@
+// The errors that the methods of the notifier may return besides those of every method.
+
+extension [MethodError] {
+    fileprivate static let unknownDevice = [MethodError(.notFound, "device_not_found")]
+    fileprivate static let unknownTrigger = [MethodError(.notFound, "trigger_not_found")]
+    fileprivate static let page = [MethodError(.invalidArgument, "invalid_limit", "invalid_page")]
+    fileprivate static let triggersChange = [MethodError(.unavailable, "busy")]
+
+    /// Of methods that call messages.
+    fileprivate static let callToMessages = [
+        MethodError(.failedPrecondition, "no_administrator_key"), MethodError(.notFound, "database_not_found"),
+        MethodError(.unavailable, "cannot_connect", "connection_lost", "timeout"),
+    ]
+
+    fileprivate static let deadDeliveries = [
+        MethodError(.notFound, "delivery_not_found"),
+        MethodError(.invalidArgument, "invalid_choice", "invalid_recipients", "invalid_key"),
+    ]
+}
+
+extension Notifier.Devices.Register {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "unsupported_platform", "invalid_url", "plain_http", "port_not_allowed",
+            "private_address", "unresolvable_host", "invalid_secret", "invalid_key"),
+        MethodError(.resourceExhausted, "too_many_devices"),
+    ]
+}
+extension Notifier.Devices.List { public static let errors: [MethodError] = .page }
+extension Notifier.Devices.RotateSecret {
+    public static let errors: [MethodError] = .joined(.unknownDevice, [MethodError(.invalidArgument, "invalid_secret")])
+}
+extension Notifier.Devices.Unregister { public static let errors: [MethodError] = .unknownDevice }
+extension Notifier.Triggers.Set {
+    public static let errors: [MethodError] = .joined(
+        [
+            MethodError(
+                .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
+                "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
+                "unsupported_platform"),
+            MethodError(.resourceExhausted, "too_many_triggers"),
+        ], .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
+}
+extension Notifier.Triggers.Remove {
+    public static let errors: [MethodError] = .joined(.unknownTrigger, .triggersChange)
+}
+extension Notifier.Triggers.Test {
+    public static let errors: [MethodError] = .joined(
+        .unknownTrigger, [MethodError(.invalidArgument, "invalid_path", "invalid_key", "too_deep")], .callToMessages)
+}
+extension Notifier.Send {
+    public static let errors: [MethodError] = .joined(
+        [
+            MethodError(
+                .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big"),
+            MethodError(.failedPrecondition, "device_disabled"),
+            MethodError(.resourceExhausted, "too_many_recipients"),
+            MethodError(.alreadyExists, "idempotency_key_reused"),
+        ], .unknownDevice)
+}
+extension Notifier.Status { public static let errors = [MethodError(.notFound, "notification_not_found")] }
+extension Notifier.Follow {
+    public static let errors = [
+        MethodError(.failedPrecondition, "compacted", data: ["oldest"]),
+        MethodError(.failedPrecondition, "unknown_version"),
+        MethodError(.resourceExhausted, "too_many_followers"),
+        MethodError(.invalidArgument, "invalid_position", "invalid_epoch"),
+    ]
+}
+extension Notifier.Unfollow { public static let errors = [MethodError(.notFound, "subscription_not_found")] }
+extension Notifier.Backup { public static let errors: [MethodError] = .backup }
+extension Notifier.Dead.List { public static let errors: [MethodError] = .page }
+extension Notifier.Dead.Replay { public static let errors: [MethodError] = .deadDeliveries }
+extension Notifier.Dead.Drop { public static let errors: [MethodError] = .deadDeliveries }
