@@ -23,15 +23,20 @@ extension Auth {
             .required("uid", \.uid, "The id of the user"),
             .optional(
                 "email", \.email,
-                "The e-mail address in lower case, its domain as people read it: neither full-width nor `xn--`"),
-            .required("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
-            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+                """
+                The e-mail address in lower case; an internationalised domain is in Unicode, not in Punycode \
+                (`xn--`)
+                """),
+            .required("emailVerified", \.emailVerified, "Whether the owner has proved to receive mail at `email`"),
+            .optional(
+                "username", \.username,
+                "The username, in lower case; `auth.signIn` accepts it instead of the e-mail address"),
             .optional(
                 "displayName", \.displayName,
-                "The name people see, at most 256 characters, no control characters"),
-            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+                "The name people see"),
+            .optional("photoUrl", \.photoUrl, "The URL of a picture"),
             .required("disabled", \.disabled, "Whether signing in is denied"),
-            .required("createdAt", \.createdAt, "When the account was made, in milliseconds since 1970"),
+            .required("createdAt", \.createdAt, "When the account was created, in milliseconds since 1970"),
             .optional(
                 "lastLoginAt", \.lastLoginAt,
                 "The last sign-in, in milliseconds since 1970; absent until the first one"),
@@ -41,11 +46,13 @@ extension Auth {
             .optional(
                 "passwordUpdatedAt", \.passwordUpdatedAt,
                 "When the password was set, in milliseconds since 1970; absent without a password"),
-            .required("validSince", \.validSince, "In seconds since 1970: ID tokens issued before are rejected"),
+            .required(
+                "validSince", \.validSince,
+                "In seconds since 1970 (not milliseconds): auth refuses ID tokens issued before"),
             .optional(
                 "customAttributes", \.customAttributes,
-                "A JSON object as text, at most 1,000 characters: claims of the ID tokens"),
-            .optional("initialEmail", \.initialEmail, "The e-mail the account had first"),
+                "Custom claims of the ID tokens: a JSON object as a string"),
+            .optional("initialEmail", \.initialEmail, "The first e-mail address of the account"),
             .required(
                 "providerUserInfo", \.providerUserInfo,
                 "The ways to sign in to the account; empty for an anonymous one"))
@@ -73,7 +80,10 @@ extension Auth {
                 .required("providerId", \.providerId, "The provider: `password`"),
                 .required(
                     "rawId", \.rawId,
-                    "What the provider knows the user by: the e-mail, or the username when there is none"),
+                    """
+                    The user's id at the provider: for `password` the e-mail address, or the username without \
+                    one
+                    """),
                 .optional("email", \.email, "The e-mail address the provider knows"),
                 .optional("displayName", \.displayName, "The name the provider knows"),
                 .optional("photoUrl", \.photoUrl, "The picture the provider knows"))
@@ -111,7 +121,8 @@ extension Auth.Account {
     public struct Get: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.account.get"
-        public static let summary = "Reads the account of the caller"
+        public static let summary =
+            "Reads the account of the caller; with the administrator key only together with `as`"
         public static let access = Access.signedIn
         public static let effect = Effect.read
         public static var example: RPCExample<Self> { RPCExample(Self(), .example) }
@@ -122,14 +133,15 @@ extension Auth.Account {
     }
 
     /// Changes the given attributes and leaves the others. A new e-mail or password requires a recent sign-in, ends
-    /// every other session and returns a new one.
+    /// every session and returns a new one.
     ///
-    /// Errors: as `auth.signUp`'s. A credential is complete or absent: an anonymous account is given a password
+    /// A credential is complete or absent: an anonymous account is given a password
     /// together with its name (`MISSING_PASSWORD`), and the last name and the password are removed together
     /// (`MISSING_EMAIL`, `MISSING_PASSWORD`, both of `deleteAttributes`).
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
-        public static let summary = "Changes the account of the caller"
+        public static let summary =
+            "Changes the account of the caller; with the administrator key only together with `as`"
         public static let access = Access.signedIn
         public static let effect = Effect.write
         public static var example: RPCExample<Self> {
@@ -149,23 +161,38 @@ extension Auth.Account {
             blank: Self(),
             .optional(
                 "email", \.email,
-                "The new e-mail address, at most 254 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions",
+                """
+                The new e-mail address, at most 254 bytes. Requires a sign-in in the last 5 minutes \
+                (`CREDENTIAL_TOO_OLD_LOGIN_AGAIN`); ends all sessions of the account, and the result has a \
+                new one. `emailVerified` becomes false
+                """,
                 example: "masuo@example.com"),
             .optional(
                 "password", \.password,
-                "The new password, at most 4,096 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions"
+                """
+                The new password, as in `auth.signUp`. Requires a sign-in in the last 5 minutes \
+                (`CREDENTIAL_TOO_OLD_LOGIN_AGAIN`); ends all sessions of the account, and the result has a \
+                new one
+                """
             ),
             .optional(
-                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
+                "username", \.username,
+                """
+                The new username: 3 to 32 of a-z, 0-9, `_` and `.`; upper case is stored as lower case. \
+                `auth.signIn` accepts it instead of the e-mail address. Requires a sign-in in the last 5 \
+                minutes
+                """,
                 example: "masuo"),
+            .displayName(\.displayName),
+            .photoUrl(\.photoUrl),
             .optional(
-                "displayName", \.displayName,
-                "The name people see, at most 256 characters, no control characters"),
-            .optional(
-                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
-                example: "https://example.com/masuo.png"),
-            .optional(
-                "deleteAttributes", \.deleteAttributes, "Attributes to remove from the account", example: [.photoUrl]))
+                "deleteAttributes", \.deleteAttributes,
+                """
+                Attributes to remove. `email`, `password` and `username` require a sign-in in the last 5 \
+                minutes; removing `email` or `password` ends all sessions. The last of `email` and \
+                `username` can only be removed together with `password` (`MISSING_EMAIL`); an attribute that \
+                is also set is refused (`INVALID_REQ_TYPE`)
+                """, example: [.photoUrl]))
 
         public init(
             email: String? = nil, password: String? = nil, displayName: String? = nil,
@@ -181,7 +208,10 @@ extension Auth.Account {
     public struct Delete: RPCRequest {
         public typealias Result = Empty
         public static let method = "auth.account.delete"
-        public static let summary = "Deletes the account of the caller and ends its sessions"
+        public static let summary = """
+            Deletes the account of the caller and ends its sessions; with the administrator key only \
+            together with `as`. Requires a sign-in in the last 5 minutes, except of an anonymous account
+            """
         public static let access = Access.signedIn
         public static let effect = Effect.write
         public static var example: RPCExample<Self> { RPCExample(Self(), Empty()) }
@@ -208,11 +238,19 @@ extension Auth.Account.Update {
 
         public static let fields = Fields<Self>(
             blank: Self(idToken: "", expiresIn: 0, account: Auth.Account.fields.blank),
-            .required("idToken", \.idToken, "An ID token with the new claims"),
+            .required(
+                "idToken", \.idToken,
+                """
+                An ID token with the new claims; without a new session it expires when the presented one \
+                does
+                """),
             .optional(
                 "refreshToken", \.refreshToken,
-                "Present when the e-mail or the password changed, which ended the earlier ones"),
-            .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
+                """
+                The refresh token of the new session, which replaces the caller's; present when the change \
+                ended the sessions: a new e-mail address or password, or their removal
+                """),
+            .required("expiresIn", \.expiresIn, "Seconds until `idToken` expires; 3,600 for a new session"),
             .required("isNewUser", \.isNewUser, "Always false")
         )
         .inlining(\.account)

@@ -2,7 +2,10 @@ extension Auth {
     /// Writes a copy of the store, signing keys included, under the service's `--backup-dir`, and nowhere else.
     public struct Backup: RPCRequest {
         public static let method = "auth.backup"
-        public static let summary = "Writes a copy of the store under the service's backup folder"
+        public static let summary = """
+            Writes a copy of the store into a new folder under `--backup-dir`. Restore it with \
+            `hato-auth restore`. It contains password hashes and signing keys
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true

@@ -35,7 +35,7 @@ extension Auth {
             y: "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM")
     }
 
-    /// The keys that verify ID tokens: the next, the current, and retired ones while their tokens are valid.
+    /// The keys that verify ID tokens: the current one, the next, and retired ones while their tokens are valid.
     public struct Keys: RPCRequest {
         public static let method = "auth.keys"
         public static let summary = "Lists the public keys that verify ID tokens"
@@ -52,7 +52,9 @@ extension Auth {
 
             public static let fields = Fields<Self>(
                 blank: Self(keys: []),
-                .required("keys", \.keys, "The next key, the current one, and retired ones while their tokens live"))
+                .required(
+                    "keys", \.keys,
+                    "The current key, the next one, and retired ones while tokens signed with them are valid"))
 
             public init(keys: [JWK]) { self.keys = keys }
         }

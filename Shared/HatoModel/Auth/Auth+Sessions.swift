@@ -1,15 +1,10 @@
 extension Auth {
     /// Creates an account and signs it in. Without e-mail, username and password the account is anonymous; with the
     /// `idToken` of an anonymous account, that account gets the credentials and keeps its uid.
-    ///
-    /// Errors: invalid_argument `INVALID_EMAIL`, `WEAK_PASSWORD`, `MISSING_EMAIL`, `MISSING_PASSWORD`,
-    /// `INVALID_USERNAME`, `INVALID_DISPLAY_NAME`, with `data.parameter` and, for forms, all of them in
-    /// `data.problems`; already_exists `EMAIL_EXISTS`, `USERNAME_EXISTS`, `PROVIDER_ALREADY_LINKED`; resource_exhausted
-    /// `TOO_MANY_ATTEMPTS_TRY_LATER`.
     public struct SignUp: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.signUp"
-        public static let summary = "Makes an account, anonymous or with credentials, and signs it in"
+        public static let summary = "Creates an account, anonymous or with credentials, and signs it in"
         public static let access = Access.anyone
         public static let effect = Effect.write
         public static let isSlow = true
@@ -26,19 +21,22 @@ extension Auth {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional(
-                "password", \.password,
-                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
-            .optional(
-                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
-                example: "masuo"),
-            .optional(
-                "displayName", \.displayName,
-                "The name people see, at most 256 characters, no control characters"),
+                "email", \.email,
+                """
+                The e-mail address, at most 254 bytes. With `email` or `username`, `password` is required, \
+                and the reverse; without all three the account is anonymous
+                """),
+            .password(\.password),
+            .username(\.username),
+            .displayName(\.displayName),
             .optional(
                 "idToken", \.idToken,
-                "The ID token of an anonymous account, which then gets the credentials and keeps its uid",
+                """
+                The ID token of an anonymous account, at most 16 KiB: that account gets the credentials, \
+                which are required, and keeps its uid; its earlier sessions end. `PROVIDER_ALREADY_LINKED` \
+                if it has credentials
+                """,
                 example: Auth.Session.example.idToken))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
@@ -50,13 +48,15 @@ extension Auth {
         }
     }
 
-    /// Errors: unauthenticated `INVALID_LOGIN_CREDENTIALS` (whether or not the account exists), `USER_DISABLED`;
-    /// resource_exhausted `TOO_MANY_ATTEMPTS_TRY_LATER`; invalid_argument `MISSING_EMAIL`, `INVALID_EMAIL`,
-    /// `MISSING_PASSWORD`.
+    /// The error of a wrong name and of a wrong password is the same, `INVALID_LOGIN_CREDENTIALS`, unless the setting
+    /// `hide-who-exists` is off.
     public struct SignIn: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.signIn"
-        public static let summary = "Signs in with e-mail or username, and password"
+        public static let summary = """
+            Signs in with e-mail or username, and password. `EMAIL_NOT_FOUND` and `INVALID_PASSWORD` \
+            occur only with the setting `hide-who-exists` off
+            """
         public static let access = Access.anyone
         public static let effect = Effect.write
         public static let isSlow = true
@@ -76,7 +76,7 @@ extension Auth {
             .optional("username", \.username, "The username; exactly one of `email` and `username`", example: "masuo"),
             .required(
                 "password", \.password,
-                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"))
+                "The password; one of more than 4,096 bytes counts as wrong"))
 
         public init(email: String? = nil, username: String? = nil, password: String) {
             self.email = email
@@ -92,8 +92,6 @@ extension Auth {
 
     /// A refresh token is valid once. Presented again within the grace window (a lost response, two tabs) it returns
     /// the same successor; presented later it ends the session, because it may have been stolen.
-    ///
-    /// Errors: unauthenticated `INVALID_REFRESH_TOKEN`, `TOKEN_EXPIRED`, `USER_DISABLED`, `USER_NOT_FOUND`.
     public struct Refresh: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.refresh"
@@ -112,8 +110,11 @@ extension Auth {
             blank: Self(refreshToken: ""),
             .required(
                 "refreshToken", \.refreshToken,
-                "The refresh token; shown again within 30 seconds it brings the same successor, later it ends the session, "
-                    + "which also ends after 30 days without a refresh"
+                """
+                The refresh token. Presented again within 30 seconds it returns the same successor; \
+                presented later it ends the session (`INVALID_REFRESH_TOKEN`). A session also ends after 30 \
+                days without a refresh
+                """
             ))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }
@@ -128,7 +129,9 @@ extension Auth {
     public struct SignOut: RPCRequest {
         public typealias Result = Empty
         public static let method = "auth.signOut"
-        public static let summary = "Ends the session a refresh token belongs to"
+        public static let summary = """
+            Ends the session that a refresh token belongs to; its ID token stays valid until it expires
+            """
         public static let access = Access.anyone
         public static let effect = Effect.write
         public static var example: RPCExample<Self> {

@@ -4,12 +4,10 @@ extension Auth {
 }
 
 extension Auth.Users {
-    /// Errors as `auth.signUp`'s, and already_exists `DUPLICATE_LOCAL_ID`, invalid_argument `INVALID_LOCAL_ID`,
-    /// `INVALID_CLAIMS`.
     public struct Create: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.create"
-        public static let summary = "Makes an account"
+        public static let summary = "Creates an account"
         public static let access = Access.administrator
         public static let effect = Effect.write
         public static var example: RPCExample<Self> {
@@ -33,33 +31,33 @@ extension Auth.Users {
             blank: Self(),
             .optional(
                 "uid", \.uid,
-                "1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when "
-                    + "absent", example: "masuo-1"),
+                """
+                1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); generated when \
+                absent
+                """, example: "masuo-1"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional(
-                "emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there", example: true),
+                "emailVerified", \.emailVerified,
+                "Whether the owner has proved to receive mail at `email`; false when absent", example: true),
+            .password(\.password),
+            .username(\.username),
+            .displayName(\.displayName),
+            .photoUrl(\.photoUrl),
             .optional(
-                "password", \.password,
-                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
-            .optional(
-                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
-                example: "masuo"),
-            .optional(
-                "displayName", \.displayName,
-                "The name people see, at most 256 characters, no control characters"),
-            .optional(
-                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
-                example: "https://example.com/masuo.png"),
-            .optional("disabled", \.disabled, "Whether signing in is denied", example: false),
+                "disabled", \.disabled, "Whether signing in is denied (`USER_DISABLED`); false when absent",
+                example: false),
             .optional(
                 "customAttributes", \.customAttributes,
-                "A JSON object as text, at most 1,000 characters: claims of the ID tokens", example: "{\"staff\":true}")
+                """
+                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 characters; \
+                reserved claims are refused (`FORBIDDEN_CLAIM`)
+                """, example: "{\"staff\":true}")
         )
 
         public init() {}
     }
 
-    /// Exactly one of `uid`, `email`, `username`. Errors: not_found `USER_NOT_FOUND`.
+    /// Exactly one of `uid`, `email`, `username`.
     public struct Get: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.get"
@@ -102,8 +100,10 @@ extension Auth.Users {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after, "The uid after which the page starts", example: Auth.Account.example.uid),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
+            .optional(
+                "after", \.after, "The `after` of the previous page; the first page when absent",
+                example: Auth.Account.example.uid),
+            .optional("limit", \.limit, "The maximum number of entries, 1 to 1,000; 1,000 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after
@@ -117,7 +117,7 @@ extension Auth.Users {
             public static let fields = Fields<Self>(
                 blank: Self(users: []),
                 .required("users", \.users, "The accounts in the order of their uids"),
-                .optional("after", \.after, "`after` of the next page; absent on the last one"))
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
             public init(users: [Auth.Account], after: String? = nil) {
                 self.users = users
@@ -126,9 +126,9 @@ extension Auth.Users {
         }
     }
 
-    /// Changes the given attributes and leaves the others. Disabling an account, a new e-mail and a new password end
-    /// its sessions. Removing the last name of an account that has a password requires `password` in `deleteAttributes`
-    /// too (`MISSING_EMAIL` otherwise).
+    /// Changes the given attributes and leaves the others. Enabling a disabled account, a new e-mail and a new password
+    /// end its sessions. Removing the last name of an account that has a password requires `password` in
+    /// `deleteAttributes` too (`MISSING_EMAIL` otherwise).
     public struct Update: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.update"
@@ -156,33 +156,45 @@ extension Auth.Users {
             blank: Self(uid: ""),
             .required("uid", \.uid, "The id of the user"),
             .optional(
-                "email", \.email, "The e-mail address, at most 254 bytes; another one ends the sessions",
+                "email", \.email, "The new e-mail address, at most 254 bytes; another one ends the sessions",
                 example: "masuo@example.com"),
             .optional(
-                "emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there", example: true),
+                "emailVerified", \.emailVerified,
+                """
+                Whether the owner has proved to receive mail at `email`; becomes false when `email` changes \
+                and this is absent
+                """, example: true),
             .optional(
                 "password", \.password,
-                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes; ends "
-                    + "the sessions"),
-            .optional(
-                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
-                example: "masuo"),
-            .optional(
-                "displayName", \.displayName,
-                "The name people see, at most 256 characters, no control characters"),
-            .optional(
-                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
-                example: "https://example.com/masuo.png"),
+                """
+                The new password: at least 15 characters (setting `password-length-min`; 6 in `hato-dev`), \
+                at most 4,096 bytes; common passwords, repetitions, sequences and the user's own names are \
+                refused (`WEAK_PASSWORD`). Ends the sessions of the account
+                """),
+            .username(\.username),
+            .displayName(\.displayName),
+            .photoUrl(\.photoUrl),
             .optional(
                 "disabled", \.disabled,
-                "Whether signing in is denied; signing in that is allowed again ends the former sessions",
+                """
+                Whether signing in is denied (`USER_DISABLED`). False for a disabled account ends the \
+                sessions from before
+                """,
                 example: true),
             .optional(
                 "customAttributes", \.customAttributes,
-                "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them",
+                """
+                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 characters; \
+                reserved claims are refused (`FORBIDDEN_CLAIM`); `{}` removes them. New ID tokens have them
+                """,
                 example: "{\"staff\":true}"),
             .optional(
-                "deleteAttributes", \.deleteAttributes, "Attributes to remove from the account", example: [.photoUrl]))
+                "deleteAttributes", \.deleteAttributes,
+                """
+                Attributes to remove; removing `email` or `password` ends all sessions. The last of `email` \
+                and `username` can only be removed together with `password` (`MISSING_EMAIL`); an attribute \
+                that is also set is refused (`INVALID_REQ_TYPE`)
+                """, example: [.photoUrl]))
 
         public init(uid: String) { self.uid = uid }
     }
@@ -190,7 +202,10 @@ extension Auth.Users {
     public struct Delete: RPCRequest {
         public typealias Result = Empty
         public static let method = "auth.users.delete"
-        public static let summary = "Deletes an account and ends its sessions"
+        public static let summary = """
+            Deletes an account and ends its sessions; messages and notifier accept its ID tokens until \
+            they expire, at most 3,600 seconds
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
         public static var example: RPCExample<Self> { RPCExample(Self(uid: Auth.Account.example.uid), Empty()) }
@@ -208,7 +223,11 @@ extension Auth.Users {
     public struct Revoke: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.revoke"
-        public static let summary = "Ends every session of an account"
+        public static let summary = """
+            Ends every session of an account: its refresh tokens are refused at once. auth refuses its \
+            ID tokens from before; messages and notifier accept them until they expire, at most 3,600 \
+            seconds
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
         public static var example: RPCExample<Self> { RPCExample(Self(uid: Auth.Account.example.uid), .example) }

@@ -25,14 +25,23 @@ extension Auth {
         public static let fields = Fields<Self>(
             blank: Self(uid: "", idToken: "", refreshToken: "", expiresIn: 0, isNewUser: false),
             .required("uid", \.uid, "The id of the user"),
-            .required("idToken", \.idToken, "A JWT (ES256); goes into `auth` of calls to every service"),
+            .required(
+                "idToken", \.idToken, "The ID token, a JWT signed with ES256: the `auth` of calls to every service"),
             .required(
                 "refreshToken", \.refreshToken,
-                "Good once: `auth.refresh` exchanges it. Shown again within 30 seconds it brings the same successor, "
-                    + "later it ends the session; unused for 30 days it ends"
+                """
+                The refresh token: `auth.refresh` accepts it once. Presented again within 30 seconds it \
+                returns the same successor; presented later it ends the session. A session also ends after \
+                30 days without `auth.refresh`
+                """
             ),
-            .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
-            .required("isNewUser", \.isNewUser, "Whether this call made the account: only `auth.signUp` does"))
+            .required("expiresIn", \.expiresIn, "Seconds until `idToken` expires; 3,600 for a new session"),
+            .required(
+                "isNewUser", \.isNewUser,
+                """
+                True when this call created the account; false when `auth.signUp` gave credentials to an \
+                anonymous account, and of every other method
+                """))
 
         public init(uid: String, idToken: String, refreshToken: String, expiresIn: Int, isNewUser: Bool) {
             self.uid = uid

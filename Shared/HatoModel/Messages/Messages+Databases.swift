@@ -29,7 +29,10 @@ extension Messages {
         /// Replaces the rules; every listener is authorised again.
         public struct Set: RPCRequest {
             public static let method = "messages.rules.set"
-            public static let summary = "Replaces the security rules of a database and the indexes they declare"
+            public static let summary = """
+                Replaces the security rules of a database and the indexes they declare; listeners that lose \
+                read access are cancelled
+                """
             public static let access = Access.administrator
             public static let effect = Effect.write
 
@@ -40,8 +43,12 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(rules: ""),
                 .database(\.database),
-                .required("rules", \.rules, "The security rules as text: JSON that may hold comments"),
-                .optional("dryRun", \.dryRun, "Checks the rules and changes nothing"))
+                .required(
+                    "rules", \.rules,
+                    """
+                    The security rules as text: JSON with comments, at most 512 KiB, with at most 200 indexes
+                    """),
+                .optional("dryRun", \.dryRun, "True: checks the rules and changes nothing; false when absent"))
 
             public init(database: DatabaseName? = nil, rules: String, dryRun: Bool? = nil) {
                 self.database = database
@@ -168,7 +175,10 @@ extension Messages {
                 .required("database", \.database, "The name of the new database: 1 to 63 of a-z, 0-9 and -"),
                 .optional(
                     "rules", \.rules,
-                    "The security rules as text; users are denied everything when absent",
+                    """
+                    The security rules as text, as in `messages.rules.set`; users are denied everything when \
+                    absent
+                    """,
                     example: MessagesExamples.rules))
 
             public init(database: DatabaseName, rules: String? = nil) {
@@ -181,7 +191,12 @@ extension Messages {
 
                 public static let fields = Fields<Self>(
                     blank: Self(version: 0),
-                    .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                    .required(
+                        "version", \.version,
+                        """
+                        The version of the commit; versions grow with each commit of any database, so those of one \
+                        database have gaps
+                        """))
                 public init(version: UInt64) { self.version = version }
             }
         }
@@ -206,7 +221,7 @@ extension Messages {
 
                 public static let fields = Fields<Self>(
                     blank: Self(version: 0),
-                    .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                    .commitVersion(\.version))
                 public init(version: UInt64) { self.version = version }
             }
         }
@@ -225,7 +240,7 @@ extension Messages {
             blank: Self(),
             .optional(
                 "database", \.database,
-                "Must exist if named; the figures are those of the whole store",
+                "Has no effect, but must exist: the result covers all databases",
                 example: .default))
 
         public init(database: DatabaseName? = nil) { self.database = database }
@@ -243,17 +258,20 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(version: 0, epoch: "", store: [:]),
                 .required("version", \.version, "The newest version of the store"),
-                .required(
-                    "epoch", \.epoch,
-                    "The history the version belongs to; another one after a backup is restored"),
+                .epoch(\.epoch),
                 .optional(
                     "oldestChange", \.oldestChange,
-                    "The oldest version whose changes can still be followed; absent when none is kept"),
+                    "The oldest version whose changes are kept; absent when none is"),
                 .required("changeBytes", \.changeBytes, "Bytes of the kept changes"),
-                .required("databases", \.databases, "How many databases there are"),
-                .required("listeners", \.listeners, "How many listeners are open"),
-                .required("followers", \.followers, "How many followers are open"),
-                .required("store", \.store, "The store's own figures by name; sizes in bytes"))
+                .required("databases", \.databases, "The number of databases"),
+                .required("listeners", \.listeners, "The number of open listeners"),
+                .required("followers", \.followers, "The number of open followers"),
+                .required(
+                    "store", \.store,
+                    """
+                    Figures of the storage engine by name, for diagnosis; those of names that end in `_bytes` \
+                    are bytes; names may change
+                    """))
 
             public init(version: UInt64, epoch: String, store: [String: Double]) {
                 self.version = version
@@ -302,13 +320,13 @@ extension Messages.Databases.List {
 
 extension Messages.Databases.Create {
     public static var example: RPCExample<Self> {
-        RPCExample(Messages.Databases.Create(database: .default), Result(version: 1))
+        RPCExample(Messages.Databases.Create(database: MessagesExamples.otherDatabase), Result(version: 1))
     }
 }
 
 extension Messages.Databases.Drop {
     public static var example: RPCExample<Self> {
-        RPCExample(Messages.Databases.Drop(database: .default), Result(version: 18))
+        RPCExample(Messages.Databases.Drop(database: MessagesExamples.otherDatabase), Result(version: 18))
     }
 }
 

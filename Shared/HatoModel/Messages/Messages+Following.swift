@@ -2,7 +2,10 @@ extension Messages {
     /// Sends every commit that matches a pattern, from a position on.
     public struct Follow: RPCRequest {
         public static let method = "messages.follow"
-        public static let summary = "Sends every change that matches a pattern, from a position in the history on"
+        public static let summary = """
+            Follows the commits of a database from now on, or after a given version: sends each one that \
+            matches a pattern as `messages.change`
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -17,16 +20,25 @@ extension Messages {
             .database(\.database),
             .optional(
                 "after", \.after,
-                "The last version already handled; absent: from now on; 0: from the oldest kept (7 days or 10 GiB, whichever is less)",
+                """
+                The version up to which changes are already handled; only later changes when absent. 0: from \
+                the oldest kept one (7 days or 10 GiB, whichever is less). If it is older than that: \
+                failed_precondition `compacted` with `data.oldest`
+                """,
                 example: 17),
             .optional(
                 "epoch", \.epoch,
-                "The history `after` belongs to; another one is refused with `unknown_version`. Without it, a "
-                    + "restored store is not noticed",
+                """
+                The `epoch` that `after` comes from; if the store has another one, failed_precondition \
+                `unknown_version`. Without it, changes are missed silently after a backup is restored
+                """,
                 example: MessagesExamples.epoch),
             .optional(
                 "patterns", \.patterns,
-                "The paths to follow, e.g. `/chats/{chat}/messages/{id}`; absent: every written path",
+                """
+                The paths to follow, at most 100, e.g. `/chats/{chat}/messages/{id}`: a name in braces \
+                stands for any one key. Every written path when absent
+                """,
                 example: [MessagesExamples.pattern]))
 
         public init(
@@ -45,13 +57,19 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(subscription: "", version: 0, epoch: ""),
-                .required("subscription", \.subscription, "Names the subscription on its connection"),
+                .required(
+                    "subscription", \.subscription,
+                    """
+                    The id of the follower, unique on this connection: `messages.unfollow` and `messages.change` \
+                    name it
+                    """),
                 .required(
                     "version", \.version,
-                    "Every change up to this version is already handled or on its way to the follower"),
-                .required(
-                    "epoch", \.epoch,
-                    "The history the version belongs to; another one after a backup is restored"))
+                    """
+                    The version after which changes are sent: `after`; the newest one when `after` is absent; \
+                    the one before the oldest kept change when it is 0
+                    """),
+                .epoch(\.epoch))
 
             public init(subscription: String, version: UInt64, epoch: String) {
                 self.subscription = subscription
@@ -76,9 +94,9 @@ extension Messages {
             blank: Self(subscription: ""),
             .optional(
                 "database", \.database,
-                "Accepted as everywhere; the subscription alone names the follower",
+                "Has no effect: `subscription` alone decides",
                 example: .default),
-            .required("subscription", \.subscription, "The subscription to end"))
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the follower"))
 
         public init(subscription: String) { self.subscription = subscription }
 
@@ -88,7 +106,10 @@ extension Messages {
     /// One commit in the form that followers receive.
     public struct Change: RPCNotification {
         public static let method = "messages.change"
-        public static let summary = "One commit, reduced to what matches the patterns of a follower"
+        public static let summary = """
+            One commit, reduced to what matches the patterns of a follower; or, with empty `changes`, a \
+            new position
+            """
 
         public var subscription: String
         public var version: UInt64
@@ -99,11 +120,21 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", version: 0, epoch: "", time: 0, changes: []),
-            .required("subscription", \.subscription, "Names the subscription on its connection"),
-            .required("version", \.version, "The version of the commit: grows with each commit of the store"),
-            .required("epoch", \.epoch, "The history the version belongs to; another one after a backup is restored"),
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the follower"),
+            .required(
+                "version", \.version,
+                """
+                The version of the commit: every change up to it was sent; the `after` with which to resume
+                """),
+            .epoch(\.epoch),
             .required("time", \.time, "When it was committed, in milliseconds since 1970"),
-            .required("changes", \.changes, "What the commit changed of the followed paths"),
+            .required(
+                "changes", \.changes,
+                """
+                What the commit changed of the followed paths. Empty without `disableTriggers`: nothing \
+                matched up to `version`; sent once a minute and every 1,000 versions, so that `after` does \
+                not become too old
+                """),
             .optional(
                 "disableTriggers", \.disableTriggers,
                 "The commit is an import with `disableTriggers`: it changed followed paths, and `changes` is "
@@ -136,14 +167,31 @@ extension Messages {
                 .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
                 .required("path", \.path, "The path of the node that changed"),
                 .required("type", \.type, "Whether the node was created, updated or deleted"),
-                .optionalJSON("before", \.before, "The value before, in export form; `null`: there was nothing"),
-                .optionalJSON("after", \.after, "The value after, in export form; `null`: there is nothing"),
+                .optionalJSON(
+                    "before", \.before,
+                    """
+                    The value before, in export form; `null`: there was none; absent with `many`, or with \
+                    `truncated`
+                    """),
+                .optionalJSON(
+                    "after", \.after,
+                    """
+                    The value after, in export form; `null`: there is none; absent with `many`, or with \
+                    `truncated`
+                    """),
                 .optional(
                     "uid", \.uid,
                     "The user that wrote it; absent for an administrator and for a caller without credential"),
-                .optional("partial", \.partial, "`before` and `after` hold only the children that changed"),
-                .optional("truncated", \.truncated, "`before` and `after` are cut: the commit was above 1 MiB"),
-                .optional("many", \.many, "More than 1,000 nodes below `path` match; they are not listed"))
+                .optional(
+                    "partial", \.partial, "True: `before` and `after` have only the children that the commit wrote"),
+                .optional(
+                    "truncated", \.truncated,
+                    """
+                    True: `before`, `after` or both are absent because the values of the commit exceed 1 MiB; \
+                    with `many`, it is not known which nodes match
+                    """),
+                .optional(
+                    "many", \.many, "True: more than 1,000 nodes below `path` match; one entry stands for all of them"))
 
             public init(path: String, type: EntryType) {
                 self.path = path
@@ -165,12 +213,14 @@ extension Messages.Follow {
         RPCExample(
             Messages.Follow(
                 after: 17, epoch: MessagesExamples.epoch, patterns: [MessagesExamples.pattern]),
-            Result(subscription: "2", version: 17, epoch: MessagesExamples.epoch))
+            Result(subscription: MessagesExamples.subscription, version: 17, epoch: MessagesExamples.epoch))
     }
 }
 
 extension Messages.Unfollow {
-    public static var example: RPCExample<Self> { RPCExample(Messages.Unfollow(subscription: "2"), Empty()) }
+    public static var example: RPCExample<Self> {
+        RPCExample(Messages.Unfollow(subscription: MessagesExamples.subscription), Empty())
+    }
 }
 
 extension Messages.Change {
@@ -182,7 +232,8 @@ extension Messages.Change {
         entry.after = MessagesExamples.value
         entry.uid = "masuo"
         return Messages.Change(
-            subscription: "2", version: 18, epoch: MessagesExamples.epoch, time: 1_795_000_000_000,
+            subscription: MessagesExamples.subscription, version: 18, epoch: MessagesExamples.epoch,
+            time: 1_795_000_000_000,
             changes: [entry])
     }
 }

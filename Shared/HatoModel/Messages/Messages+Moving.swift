@@ -20,10 +20,16 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optional(
                 "snapshot", \.snapshot,
-                "The handle of the snapshot, from the previous page; absent: a new snapshot",
+                "The `snapshot` of the previous page; the first page of a new snapshot when absent",
                 example: "1-3w5e11264sgsf"),
-            .optional("after", \.after, "`after` of the previous page", example: "/messages/m1"),
-            .optional("limit", \.limit, "Rows of the page, 1 to 10,000; 1,000 when absent", example: 1_000))
+            .optional(
+                "after", \.after, "The `after` of the previous page; only with its `snapshot`", example: "/messages/m1"),
+            .optional(
+                "limit", \.limit,
+                """
+                The maximum number of rows, 1 to 10,000; 1,000 when absent. A page may have fewer: it has at \
+                most 4 MiB
+                """, example: 1_000))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, snapshot: String? = nil, after: String? = nil,
@@ -45,12 +51,17 @@ extension Messages {
                 blank: Self(snapshot: "", rows: []),
                 .required(
                     "snapshot", \.snapshot,
-                    "The handle for the next page; it ends ten minutes after its last use"),
+                    """
+                    The `snapshot` of the next page: it expires 10 minutes after its last use \
+                    (`export_not_found`), and at the last page
+                    """),
                 .required(
                     "rows", \.rows,
-                    "Pairs of a path relative to `path` and its primitive; the path of a priority ends in "
-                        + "`/.priority`"),
-                .optional("after", \.after, "`after` of the next page; absent on the last one"))
+                    """
+                    Pairs `[path, value]`: the path relative to `path`, and a string, number or boolean. The \
+                    path of a priority ends in `/.priority`
+                    """),
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
             public init(snapshot: String, rows: [[JSONValue]], after: String? = nil) {
                 self.snapshot = snapshot
@@ -64,7 +75,10 @@ extension Messages {
     /// several calls.
     public struct Import: RPCRequest {
         public static let method = "messages.import"
-        public static let summary = "Writes rows as they were exported, or a JSON tree, below a path"
+        public static let summary = """
+            Writes exported rows, or a JSON tree, below a path in one commit. Exactly one of `rows` and \
+            `value` is required
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
         public static let isSlow = true
@@ -81,14 +95,20 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optional(
                 "rows", \.rows,
-                "Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits"),
+                """
+                Pairs `[path, value]` as `messages.export` returns them, at most 10,000; nodes that are not \
+                in them stay
+                """),
             .optionalJSON(
                 "value", \.value,
                 "Instead of `rows`: a tree in export form, which replaces the node at `path`; null removes it",
                 example: ["title": "磯野家"]),
             .optional(
                 "disableTriggers", \.disableTriggers,
-                "No triggers fire: followers are notified with `disableTriggers` and without `changes`",
+                """
+                True: triggers do not fire. Followers get a change with `disableTriggers` and empty \
+                `changes`; false when absent
+                """,
                 example: true))
 
         private init() { path = .root }
@@ -112,7 +132,12 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
-                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                .required(
+                    "version", \.version,
+                    """
+                    The version of the commit; versions grow with each commit of any database, so those of one \
+                    database have gaps
+                    """))
             public init(version: UInt64) { self.version = version }
         }
     }
@@ -120,7 +145,10 @@ extension Messages {
     /// Writes a copy of the store.
     public struct Backup: RPCRequest {
         public static let method = "messages.backup"
-        public static let summary = "Writes a copy of the store under the service's backup folder"
+        public static let summary = """
+            Writes a copy of the store into a new folder under `--backup-dir`. Restore it with \
+            `hato-messages restore`
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -131,7 +159,9 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(name: .example),
-            .optional("database", \.database, "Must exist if named; a copy holds all databases", example: .default),
+            .optional(
+                "database", \.database, "Has no effect, but must exist: a backup contains all databases",
+                example: .default),
             .required(
                 "name", \.name,
                 "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
@@ -146,7 +176,7 @@ extension Messages.Export {
     public static var example: RPCExample<Self> {
         RPCExample(
             Messages.Export(path: MessagesExamples.room, limit: 2),
-            Result(snapshot: "1", rows: [["/members/masuo", true], ["/title", "磯野家"]]))
+            Result(snapshot: "1-3w5e11264sgsf", rows: [["/members/masuo", true], ["/title", "磯野家"]]))
     }
 }
 

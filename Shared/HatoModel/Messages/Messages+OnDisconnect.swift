@@ -10,8 +10,12 @@ extension Messages {
         public struct Set: RPCRequest {
             public static let method = "messages.onDisconnect.set"
             public static let summary =
-                "Replaces a node when this connection ends; replaces the registered writes at and below it, "
-                + "and becomes part of a registered write above it"
+                """
+                Registers a write that replaces a node when this connection ends, however it ends. The rules \
+                are evaluated now and again at the end; a write that they refuse then is omitted without a \
+                message. Replaces the registered writes at and below the path, and becomes part of one above \
+                it
+                """
             public static let access = Access.rules
             public static let effect = Effect.write
 
@@ -23,7 +27,12 @@ extension Messages {
                 blank: Self(path: .root, value: .null),
                 .database(\.database),
                 .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-                .required("value", \.value, "The value to write when the connection ends; null removes the node"))
+                .required(
+                    "value", \.value,
+                    """
+                    The value to write when the connection ends; null removes the node. Server values are \
+                    resolved at the end
+                    """))
 
             public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue) {
                 self.database = database
@@ -38,7 +47,10 @@ extension Messages {
         public struct Update: RPCRequest {
             public static let method = "messages.onDisconnect.update"
             public static let summary =
-                "Replaces several nodes below a path when this connection ends; the same as a set of each"
+                """
+                Registers writes that replace several nodes below a path when this connection ends; the same \
+                as `messages.onDisconnect.set` of each
+                """
             public static let access = Access.rules
             public static let effect = Effect.write
 
@@ -52,8 +64,11 @@ extension Messages {
                 .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
                 .required(
                     "values", \.values,
-                    "New values by path relative to `path` (`\"a/b\"`), written when the connection ends; none "
-                        + "may lie above another"))
+                    """
+                    New values by path relative to `path` (`"a/b"`), written when the connection ends; none at \
+                    or above another; null removes. At most 1,000 paths and 1 MiB are registered for one \
+                    connection
+                    """))
 
             public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
                 self.database = database
@@ -67,7 +82,10 @@ extension Messages {
         /// Removes the node at `path` when the connection ends.
         public struct Remove: RPCRequest {
             public static let method = "messages.onDisconnect.remove"
-            public static let summary = "Removes a node when this connection ends; the same as a set of null"
+            public static let summary = """
+                Registers a write that removes a node when this connection ends; the same as \
+                `messages.onDisconnect.set` of null
+                """
             public static let access = Access.rules
             public static let effect = Effect.write
 
@@ -91,9 +109,12 @@ extension Messages {
         public struct Cancel: RPCRequest {
             public static let method = "messages.onDisconnect.cancel"
             public static let summary =
-                "Cancels the registered writes at and below a path. Of a value that is registered above it, the other "
-                + "children are still written; a remove that is registered above it is cancelled as a whole"
-            public static let access = Access.rules
+                """
+                Cancels the registered writes at and below a path. If a value is registered above the path, \
+                its other children are still written; if a removal is registered above the path, it is \
+                cancelled as a whole
+                """
+            public static let access = Access.anyone
             public static let effect = Effect.write
 
             public var database: DatabaseName?

@@ -1,9 +1,12 @@
 extension Messages {
-    /// Reads a node, or the children of it that a query selects.
+    /// Reads a node, or the children of it that a query selects; an empty query selects the node itself.
     public struct Get: RPCRequest {
         public static let method = "messages.get"
         public static let summary =
-            "Reads a node, or the children of a node that a query selects; an empty query stands for the node itself"
+            """
+            Reads a node, or the children of a node that a query selects. A query by a child path or \
+            `$value` requires an `.indexOn` in the rules (`index_not_defined` otherwise)
+            """
         public static let access = Access.rules
         public static let effect = Effect.read
 
@@ -20,14 +23,27 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optional(
                 "query", \.query,
-                "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
+                """
+                Selects and orders children; the whole node when absent or `{}`. A wrong query gets a \
+                message of Firebase as `reason`
+                """,
                 example: MessagesExamples.query),
             .optional(
                 "shallow", \.shallow,
-                "Children that are objects are read as `true`: the keys without the data",
+                """
+                True: each child that has children is `true` instead of its value. Not together with `query` \
+                or `export`; false when absent
+                """,
                 example: true),
-            .optional("export", \.export, "Export form: priorities are kept, and there are no arrays", example: true),
-            .optional("etag", \.etag, "Answers the etag of the node too", example: true))
+            .optional(
+                "export", \.export,
+                """
+                True: returns the value with its priorities, as `.value` and `.priority`, and never as an \
+                array; false when absent
+                """, example: true),
+            .optional(
+                "etag", \.etag, "True: returns `etag` too. Not together with `query`; false when absent", example: true)
+        )
 
         /// A read of the node at `path` or of the children that `query` selects.
         public init(
@@ -59,12 +75,17 @@ extension Messages {
                 blank: Self(value: .null, version: 0),
                 .required(
                     "value", \.value,
-                    "The value, `null` where nothing is; of a query always an object, its members in query "
-                        + "order"),
+                    """
+                    The value; `null` if there is none. The result of a query is always an object, in query \
+                    order
+                    """),
                 .optional(
                     "keys", \.keys,
-                    "The keys of a query's result in query order: JSON readers reorder integer keys"),
-                .optional("etag", \.etag, "The etag of the node, if asked for; `null_etag` where nothing is"),
+                    """
+                    The keys of a query's result in query order, since JSON readers reorder integer keys; \
+                    present with a query
+                    """),
+                .optional("etag", \.etag, "The etag of the node, if asked for; `null_etag` if there is no value"),
                 .required("version", \.version, "The version that was read"))
 
             public init(value: JSONValue, keys: [String]? = nil, etag: String? = nil, version: UInt64) {
@@ -98,25 +119,40 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optional(
                 "query", \.query,
-                "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
+                """
+                Selects and orders children; the whole node when absent or `{}`. A wrong query gets a \
+                message of Firebase as `reason`
+                """,
                 example: MessagesExamples.query),
             .optional(
                 "since", \.since,
-                "Sends only what came after this version, that of the last event received; together with "
-                    + "`epoch`",
+                """
+                The `version` of the last event received: sends only what changed since. Without `epoch` it \
+                is ignored. The whole value is sent if that is shorter, or if the changes are no longer kept \
+                (7 days or 10 GiB)
+                """,
                 example: 17),
             .optional(
                 "epoch", \.epoch,
-                "The history `since` belongs to; in another one the whole value is sent",
+                """
+                The `epoch` of the response that `since` comes from; if the store has another one now, the \
+                whole value is sent
+                """,
                 example: MessagesExamples.epoch),
             .optional(
                 "etag", \.etag,
-                "Leaves out the first value if the node still has this etag",
+                """
+                The etag of the value the client has: the first event is omitted if the node still has it. \
+                Without effect for a query; not needed with `since`
+                """,
                 example: MessagesExamples.etag),
             .optional(
                 "coalesceMs", \.coalesceMs,
-                "Sends the changes of so many milliseconds in one notification, 0 to 10,000; what the own "
-                    + "connection writes is sent before the response of the write",
+                """
+                Merges the changes of this many milliseconds into one notification: 0 to 10,000; 0 (each \
+                commit at once) when absent. Events of the connection's own writes still come before the \
+                responses of these writes
+                """,
                 example: 100))
 
         public init(
@@ -153,16 +189,27 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(subscription: "", version: 0, epoch: ""),
-                .required("subscription", \.subscription, "Names the listener on its connection"),
-                .required("version", \.version, "The version the listener starts at"),
                 .required(
-                    "epoch", \.epoch,
-                    "The history the version belongs to; another one after a backup is restored"),
-                .optional("warning", \.warning, "`no_index`: the query has no index and reads every child"),
+                    "subscription", \.subscription,
+                    """
+                    The id of the listener, unique on this connection: `messages.unlisten` and `messages.event` \
+                    name it
+                    """),
+                .required("version", \.version, "The version the listener starts at"),
+                .epoch(\.epoch),
+                .optional(
+                    "warning", \.warning,
+                    """
+                    `no_index`: the rules have no index for the query, so every child is read; `messages.get` \
+                    refuses such a query
+                    """),
                 .optional(
                     "unchanged", \.unchanged,
-                    "True: the listener is up to date as of `version`, and no first event comes. Absent: the "
-                        + "first event is the whole value"))
+                    """
+                    True: the listener is up to date as of `version`, and no first event comes. Absent: the \
+                    first event is a `put` of `/` with the whole value, or, with `since` and `epoch`, may be \
+                    what changed since then
+                    """))
 
             public init(subscription: String, version: UInt64, epoch: String, warning: Warning? = nil) {
                 self.subscription = subscription
@@ -193,9 +240,9 @@ extension Messages {
             blank: Self(subscription: ""),
             .optional(
                 "database", \.database,
-                "Accepted as everywhere; the subscription alone names the listener",
+                "Has no effect: `subscription` alone decides",
                 example: .default),
-            .required("subscription", \.subscription, "The subscription to end"))
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the listener"))
 
         public init(subscription: String) { self.subscription = subscription }
 
@@ -213,9 +260,10 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", version: 0, events: []),
-            .required("subscription", \.subscription, "Names the subscription on its connection"),
-            .required("version", \.version, "The version the listener has reached with this"),
-            .required("events", \.events, "Changes in the order they are to be applied"))
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the listener"),
+            .required(
+                "version", \.version, "The version of the tree after these events: the `since` with which to resume"),
+            .required("events", \.events, "The changes, to be applied in this order"))
 
         public init(subscription: String, version: UInt64, events: [Entry]) {
             self.subscription = subscription
@@ -238,7 +286,10 @@ extension Messages {
                 .required("path", \.path, "Relative to the listener's path; `/` is that path"),
                 .required(
                     "data", \.data,
-                    "Export form, never arrays; of a patch an object whose keys are paths relative to `path`"))
+                    """
+                    `put`: the new value in export form, never an array, null if there is none; `patch`: an \
+                    object of new values by path relative to `path`
+                    """))
 
             public init(type: EntryType, path: String, data: JSONValue) {
                 self.type = type
@@ -259,18 +310,24 @@ extension Messages {
     /// The end of a listener or follower that the client did not request; a client's listener throws it.
     public struct Cancelled: RPCNotification, Error {
         public static let method = "messages.cancelled"
-        public static let summary = "A listener or follower ended: the right to read is lost, or its history is"
+        public static let summary = "The service ended a listener or follower"
 
         public var subscription: String
         public var reason: String
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", reason: ""),
-            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required(
+                "subscription", \.subscription,
+                "The `subscription` of the response that opened the listener or follower"),
             .required(
                 "reason", \.reason,
-                "`permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`; or "
-                    + "`unavailable`: it could not be read, and may be listened to again"))
+                """
+                `permission_denied`: the rules no longer allow the read, or the follower's connection is no \
+                longer an administrator's; `token_expired`: the ID token expired; `database_dropped`; \
+                `too_big`: the value or the result of the query exceeds a limit; `compacted`: a follower is \
+                behind the oldest kept change; `unavailable`: the value could not be read, listen again
+                """))
 
         public init(subscription: String, reason: String) {
             self.subscription = subscription
@@ -291,18 +348,20 @@ extension Messages.Listen {
     public static var example: RPCExample<Self> {
         RPCExample(
             Messages.Listen(path: MessagesExamples.messages),
-            Result(subscription: "1", version: 17, epoch: MessagesExamples.epoch))
+            Result(subscription: MessagesExamples.subscription, version: 17, epoch: MessagesExamples.epoch))
     }
 }
 
 extension Messages.Unlisten {
-    public static var example: RPCExample<Self> { RPCExample(Messages.Unlisten(subscription: "1"), Empty()) }
+    public static var example: RPCExample<Self> {
+        RPCExample(Messages.Unlisten(subscription: MessagesExamples.subscription), Empty())
+    }
 }
 
 extension Messages.Event {
     public static var example: Messages.Event {
         Messages.Event(
-            subscription: "1", version: 18,
+            subscription: MessagesExamples.subscription, version: 18,
             events: [
                 Entry(
                     type: .put, path: "/\(MessagesExamples.key)",
@@ -312,5 +371,7 @@ extension Messages.Event {
 }
 
 extension Messages.Cancelled {
-    public static var example: Messages.Cancelled { Messages.Cancelled(subscription: "1", reason: "token_expired") }
+    public static var example: Messages.Cancelled {
+        Messages.Cancelled(subscription: MessagesExamples.subscription, reason: "token_expired")
+    }
 }

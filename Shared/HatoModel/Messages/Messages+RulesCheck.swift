@@ -21,8 +21,10 @@ extension Messages.Rules {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optionalJSON(
                 "value", \.value,
-                "What `set`, `update` and `push` would write, required there; null is a value. The other "
-                    + "operations have none",
+                """
+                The value that `set` or `push` would write, or for `update` an object of values by relative \
+                path; required for these three (null counts as a value), not allowed for others
+                """,
                 example: MessagesExamples.value),
             .optional(
                 "query", \.query,
@@ -30,7 +32,7 @@ extension Messages.Rules {
                 example: MessagesExamples.query),
             .optional(
                 "as", \.`as`,
-                "The calling user; null or absent: no signed-in user",
+                "The user for whom the rules are evaluated; without a user when null or absent",
                 example: User(uid: "masuo")))
 
         public init(
@@ -76,8 +78,12 @@ extension Messages.Rules {
                 .required("allowed", \.allowed, "Whether the rules allow the operation"),
                 .required(
                     "trace", \.trace,
-                    "The rules that were evaluated, in that order: the last ones, at most `refusal-trace-max`"),
-                .optional("traceLeftOut", \.traceLeftOut, "How many rules were evaluated before those"))
+                    """
+                    The evaluated rules in the order of evaluation: the last 1,000 (setting `refusal-trace-max`)
+                    """),
+                .optional(
+                    "traceLeftOut", \.traceLeftOut,
+                    "The number of evaluated rules before those in `trace`; none when absent"))
 
             public init(allowed: Bool, trace: [Step]) {
                 self.allowed = allowed

@@ -3,7 +3,7 @@ extension Messages {
     /// are read without a gap. The duration grows with the size of the data; writes and reads continue meanwhile.
     public struct Verify: RPCRequest {
         public static let method = "messages.verify"
-        public static let summary = "Checks rows, indexes and kept changes of the store; returns each problem found"
+        public static let summary = "Checks rows, indexes and kept changes of the store; returns the problems found"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let isSlow = true
@@ -12,7 +12,8 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("database", \.database, "Must exist if named; all databases are checked", example: .default))
+            .optional(
+                "database", \.database, "Has no effect, but must exist: all databases are checked", example: .default))
 
         public init() {}
 
@@ -25,8 +26,8 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(version: 0, findings: [], findingCount: 0, checked: Checked.fields.blank),
                 .required("version", \.version, "The version that was checked"),
-                .required("findings", \.findings, "What is wrong, at most 1,000; empty when all is well"),
-                .required("findingCount", \.findingCount, "How many findings there are, also beyond 1,000"),
+                .required("findings", \.findings, "The problems found, at most 1,000; empty if there is none"),
+                .required("findingCount", \.findingCount, "The number of problems, including those beyond 1,000"),
                 .required("checked", \.checked, "How much was read"))
 
             public init(version: UInt64, findings: [Finding], findingCount: Int, checked: Checked) {
@@ -62,8 +63,10 @@ extension Messages {
                 blank: Self(.storage, ""),
                 .required(
                     "kind", \.kind,
-                    "`storage`: the disk returns something else than was written; `tree`: a row of the tree; "
-                        + "`index`: an index differs from the tree; `changes`: the record of a commit"),
+                    """
+                    `storage`: bytes differ from what was written; `tree`: a damaged row of the tree; `index`: \
+                    an index differs from the tree; `changes`: a damaged record of a commit
+                    """),
                 .optional("database", \.database, "The database it is in"),
                 .optional("path", \.path, "The path of the node"),
                 .optional("index", \.index, "The index, e.g. `/chats/{chat}/messages on date`"),
@@ -98,11 +101,11 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(),
-                .required("databases", \.databases, "Databases"),
-                .required("rows", \.rows, "Rows of trees"),
-                .required("indexes", \.indexes, "Indexes"),
-                .required("indexRows", \.indexRows, "Rows of indexes"),
-                .required("changes", \.changes, "Records of commits"))
+                .required("databases", \.databases, "The number of databases read"),
+                .required("rows", \.rows, "The number of rows of trees read"),
+                .required("indexes", \.indexes, "The number of indexes read"),
+                .required("indexRows", \.indexRows, "The number of rows of indexes read"),
+                .required("changes", \.changes, "The number of records of commits read"))
 
             public init() {}
         }

@@ -3,7 +3,10 @@ extension Messages {
     public struct Set: RPCRequest {
         public static let method = "messages.set"
         public static let summary =
-            "Replaces a node; null removes it; with a condition it needs the right to read the node too"
+            """
+            Replaces a node; null removes it. With `ifMatch` or `ifVersion` the caller also needs read \
+            access
+            """
         public static let access = Access.rules
         public static let effect = Effect.write
 
@@ -23,13 +26,21 @@ extension Messages {
                     + "{\"increment\": n}}` are server values"),
             .optional(
                 "ifMatch", \.ifMatch,
-                "Writes only if the node has this etag; `null_etag`: only if nothing is there. A caller that "
-                    + "may not read the node is denied, whatever the etag",
+                """
+                Writes only if the node has this etag (from `messages.get` with `etag: true`); `null_etag`: \
+                only if there is no value. Otherwise failed_precondition `etag_mismatch` with `data.etag`, \
+                and `data.value` up to 4 KiB. Not together with `ifVersion`. A caller without read access \
+                gets permission_denied, whatever the etag
+                """,
                 example: MessagesExamples.etag),
             .optional(
                 "ifVersion", \.ifVersion,
-                "Writes only if nothing under the path has changed since this version; 0: only if nothing was "
-                    + "written there, as far as changes are kept",
+                """
+                Writes only if nothing at, above or below the path was written after this version; otherwise \
+                failed_precondition `version_mismatch`, also if the service no longer knows. 0: only if \
+                nothing was written there yet. For nodes over 16 MiB, which have no etag. Not together with \
+                `ifMatch`
+                """,
                 example: 17))
 
         public init(
@@ -49,8 +60,14 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
-                .optional("etag", \.etag, "The etag of the written value; only for a conditional write"),
-                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                .optional(
+                    "etag", \.etag, "The etag of the written value; present with `ifMatch`, absent with `ifVersion`"),
+                .required(
+                    "version", \.version,
+                    """
+                    The version of the commit; versions grow with each commit of any database, so those of one \
+                    database have gaps
+                    """))
 
             public init(etag: String? = nil, version: UInt64) {
                 self.etag = etag
@@ -62,7 +79,10 @@ extension Messages {
     /// Replaces several nodes below `path` in one commit.
     public struct Update: RPCRequest {
         public static let method = "messages.update"
-        public static let summary = "Replaces several nodes below a path in one commit; the others stay"
+        public static let summary = """
+            Replaces several nodes below a path in one commit, all or none; other nodes keep their \
+            values
+            """
         public static let access = Access.rules
         public static let effect = Effect.write
 
@@ -76,7 +96,10 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .required(
                 "values", \.values,
-                "New values by path relative to `path` (`\"a/b\"`); at most 10,000, none above another; null removes"))
+                """
+                New values by path relative to `path` (`"a/b"`), at most 10,000; no path at or above another \
+                (`conflicting_paths`); null removes the node. Server values as in `messages.set`
+                """))
 
         public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
             self.database = database
@@ -89,7 +112,7 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
-                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                .commitVersion(\.version))
             public init(version: UInt64) { self.version = version }
         }
     }
@@ -102,10 +125,12 @@ extension Messages {
     public struct Push: RPCRequest {
         public static let method = "messages.push"
         public static let summary =
-            "Appends a child with a time-ordered key; with a `key` of the caller's it can be repeated: the same value "
-            + "again is not written twice, another one is already_exists. Without read access the comparison is with "
-            + "the caller's own pushes among the newest 1,024 commits; beyond them it is already_exists too, for every "
-            + "value"
+            """
+            Appends a child under a new key that sorts by time. With `key`, the call is safe to repeat: \
+            the same value is not written twice, and another value gets already_exists (`key_exists`). \
+            For a caller without read access only the caller's own pushes in the newest 1,024 commits \
+            count as the same; otherwise the response is already_exists, whatever the value
+            """
         public static let access = Access.rules
         public static let effect = Effect.write
 
@@ -121,9 +146,10 @@ extension Messages {
             .required("value", \.value, "The value to append, with server values as in `messages.set`"),
             .optional(
                 "key", \.key,
-                "A push id made by the client: the call is safe to repeat. If the key exists with the same "
-                    + "value, nothing is written and the response is the same; with another value it is "
-                    + "`already_exists` (`key_exists`)",
+                """
+                A push id made by the client, 20 characters, as Firebase's clients make them; generated when \
+                absent
+                """,
                 example: MessagesExamples.key))
 
         public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil) {
@@ -139,8 +165,14 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(key: MessagesExamples.key, version: 0),
-                .required("key", \.key, "The key of the new child: 20 characters that sort by time"),
-                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                .required(
+                    "key", \.key, "The key of the new child: 20 characters that sort by time, as Firebase's push ids"),
+                .required(
+                    "version", \.version,
+                    """
+                    The version of the commit; versions grow with each commit of any database, so those of one \
+                    database have gaps
+                    """))
 
             public init(key: PushKey, version: UInt64) {
                 self.key = key
@@ -153,7 +185,9 @@ extension Messages {
     public struct Remove: RPCRequest {
         public static let method = "messages.remove"
         public static let summary =
-            "Removes a node with everything below it; with a condition it needs the right to read the node too"
+            """
+            Removes a node with everything below it. With `ifMatch` the caller also needs read access
+            """
         public static let access = Access.rules
         public static let effect = Effect.write
 
@@ -165,7 +199,10 @@ extension Messages {
             blank: Self(path: .root),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optional("ifMatch", \.ifMatch, "Removes only if the node has this etag", example: MessagesExamples.etag))
+            .optional(
+                "ifMatch", \.ifMatch,
+                "Removes only if the node has this etag; otherwise failed_precondition `etag_mismatch`",
+                example: MessagesExamples.etag))
 
         public init(database: DatabaseName? = nil, path: TreePath, ifMatch: String? = nil) {
             self.database = database
@@ -178,7 +215,7 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
-                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
+                .commitVersion(\.version))
             public init(version: UInt64) { self.version = version }
         }
     }

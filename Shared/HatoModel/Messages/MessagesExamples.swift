@@ -1,5 +1,6 @@
 /// The paths and values in the examples of the methods.
 enum MessagesExamples {
+    static let otherDatabase = DatabaseName(rawValue: "staging") ?? .default
     static let room = path("chats", "c1")
     static let title = path("chats", "c1", "title")
     static let typing = path("chats", "c1", "typing", "masuo")
@@ -12,6 +13,7 @@ enum MessagesExamples {
             .key(TreeKey(unchecked: "chats")), .any("chat"), .key(TreeKey(unchecked: "messages")), .any("id"),
         ])
     static let epoch = "0123456789abcdef0123456789abcdef"
+    static let subscription = "1k8f3q-1"
     static let query = TreeQuery(order: .child(path("date")), limit: .last(50))
     static let etag = "eMfSk0nU+CieTkCbO5r7cKNp7qU="
     static let rules = #"{"rules": {".read": "auth != null"}}"#

@@ -6,26 +6,35 @@ extension TreeQuery {
             "orderBy": [
                 "type": "string",
                 "description":
-                    "The order: `$key`, `$value`, `$priority` or a child path such as `date`; required with any other member",
+                    """
+                The order: `$key`, `$value`, `$priority` or a child path such as `date` or `author/name`; \
+                required if the query has another member
+                """,
             ],
-            "startAt": bound("The first value, included; not beside `startAfter`"),
-            "startAfter": bound("The first value, left out"),
-            "endAt": bound("The last value, included; not beside `endBefore`"),
-            "endBefore": bound("The last value, left out"),
-            "equalTo": bound("The only value; not beside the other bounds"),
+            "startAt": bound("Lower bound, inclusive. Not together with `startAfter` or `equalTo`"),
+            "startAfter": bound("Lower bound, exclusive. Not together with `startAt` or `equalTo`"),
+            "endAt": bound("Upper bound, inclusive. Not together with `endBefore` or `equalTo`"),
+            "endBefore": bound("Upper bound, exclusive. Not together with `endAt` or `equalTo`"),
+            "equalTo": bound("Selects the children with this value. Not together with another bound"),
             "limitToFirst": limit("first"), "limitToLast": limit("last"),
         ],
         "additionalProperties": false,
     ]
 
     private static func bound(_ meaning: String) -> JSONValue {
-        ["description": .string("\(meaning): a primitive, or `{\"value\", \"key\"}` to settle ties by key")]
+        let kinds = """
+            A string, number, boolean or null; with `orderBy: "$key"` a key; or `{"value": …, "key": …}`, where `key` \
+            decides among children with equal values
+            """
+        return ["description": .string("\(meaning). \(kinds)")]
     }
 
     private static func limit(_ end: String) -> JSONValue {
         [
             "type": "integer", "minimum": 1, "maximum": .number(Double(TreeLimits.queryLimitMax)),
-            "description": .string("At most so many children, the \(end) ones: 1 to 1,000,000; one of the two limits"),
+            "description": .string(
+                "The maximum number of children, counted from the \(end) one: 1 to 1,000,000. Not together with the other limit"
+            ),
         ]
     }
 }

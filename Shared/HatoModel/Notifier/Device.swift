@@ -40,16 +40,21 @@ extension Notifier {
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user the device belongs to"),
             .required("platform", \.platform, "How the device is reached: `webhook`"),
-            .required("url", \.url, "Where a webhook is delivered"),
-            .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
+            .required("url", \.url, "The URL of the webhook"),
+            .optional("app", \.app, "The app the device belongs to, 1 to 256 bytes"),
             .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
             .required(
                 "state", \.state,
-                "`active`, or `disabled`: the receiver is gone or failed for days; registering again makes it "
-                    + "active"),
+                """
+                `active`, or `disabled`: no deliveries are attempted (see `disabledReason`); \
+                `notifier.devices.register` with the same `url` makes it active
+                """),
             .optional(
                 "disabledReason", \.disabledReason,
-                "Why it is disabled: `gone` (the status of the receiver was 410) or `failing` (only failures for 5 days)"
+                """
+                Why it is disabled: `gone`: the receiver responded with 410; `failing`: every attempt failed \
+                for 5 days
+                """
             ),
             .required("createdAt", \.createdAt, "When it was registered, in milliseconds since 1970"))
 
@@ -70,7 +75,10 @@ extension Notifier.Devices {
     /// new one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
-        public static let summary = "Registers an address that notifications of the caller are delivered to"
+        public static let summary = """
+            Registers a device of the caller. The same user with the same `url` and `app` gets the same \
+            device again, active and with its secret
+            """
         public static let access = Access.signedIn
         public static let effect = Effect.write
 
@@ -84,14 +92,33 @@ extension Notifier.Devices {
         public static let fields = Fields<Self>(
             blank: Self(url: ""),
             .required("platform", \.platform, "How the device is reached: `webhook`"),
-            .required("url", \.url, "Where a webhook is delivered: https, and a public address"),
+            .required(
+                "url", \.url,
+                """
+                The URL of the webhook: https, port 443 or 8443, a host on the public internet, at most \
+                2,048 bytes (settings `webhook-ports`, `allow-private-webhooks`)
+                """),
             .optional(
                 "secret", \.secret,
-                "The signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when absent"),
-            .optional("app", \.app, "The app the device belongs to, at most 256 bytes", example: "com.example.chat"),
+                """
+                The signing secret: `whsec_` and base64 of 24 to 64 bytes; generated when absent, for a new \
+                device
+                """),
             .optional(
-                "locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes", example: "ja-JP"),
-            .optional("uid", \.uid, "For administrators: the user the device belongs to", example: "u1"))
+                "app", \.app,
+                """
+                The app the device belongs to, 1 to 256 bytes, such as a bundle id; the same URL with \
+                another `app` is another device. No app when absent
+                """, example: "com.example.chat"),
+            .optional(
+                "locale", \.locale,
+                "The language of the device, e.g. `ja-JP`; at most 256 bytes; unchanged when absent", example: "ja-JP"),
+            .optional(
+                "uid", \.uid,
+                """
+                The user the device belongs to: required with the administrator key; a user may only give \
+                the own uid
+                """, example: "u1"))
 
         public init(platform: Notifier.Platform = .webhook, url: String, secret: String? = nil, uid: String? = nil) {
             self.platform = platform
@@ -107,7 +134,12 @@ extension Notifier.Devices {
             public static let fields = Fields<Self>(
                 blank: Self(device: ""),
                 .required("device", \.device, "The id of the device, `dev_…`"),
-                .optional("secret", \.secret, "The signing secret; only when this call made or changed it"))
+                .optional(
+                    "secret", \.secret,
+                    """
+                    The signing secret; present only if this call generated or changed it: it cannot be read \
+                    later
+                    """))
 
             public init(device: String, secret: String? = nil) {
                 self.device = device
@@ -142,9 +174,16 @@ extension Notifier.Devices {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uid", \.uid, "For administrators: devices of this user only", example: "u1"),
-            .optional("after", \.after, "The last device of the previous page", example: "dev_8s2k1c9d0f4g7h3j"),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent", example: 100))
+            .optional(
+                "uid", \.uid,
+                """
+                The user whose devices are listed; with the administrator key all devices when absent. A \
+                user may only give the own uid
+                """, example: "u1"),
+            .optional(
+                "after", \.after, "The `after` of the previous page; the first page when absent",
+                example: "dev_8s2k1c9d0f4g7h3j"),
+            .optional("limit", \.limit, "The maximum number of entries, 1 to 1,000; 100 when absent", example: 100))
 
         public init(uid: String? = nil, after: String? = nil, limit: Int? = nil) {
             self.uid = uid
@@ -159,7 +198,7 @@ extension Notifier.Devices {
             public static let fields = Fields<Self>(
                 blank: Self(devices: []),
                 .required("devices", \.devices, "The devices of the page"),
-                .optional("after", \.after, "`after` of the next page; absent on the last one"))
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
             public init(devices: [Notifier.Device], after: String? = nil) {
                 self.devices = devices
@@ -179,7 +218,9 @@ extension Notifier.Devices {
     /// Gives a device a new signing secret; the former one also signs for a while, so that the receiver can switch.
     public struct RotateSecret: RPCRequest {
         public static let method = "notifier.devices.rotateSecret"
-        public static let summary = "Gives a device a new signing secret, the former one signing beside it for a while"
+        public static let summary = """
+            Replaces the signing secret of a device; webhooks are signed with both secrets for 24 hours
+            """
         public static let access = Access.signedIn
         public static let effect = Effect.write
 
@@ -191,8 +232,7 @@ extension Notifier.Devices {
             .required("device", \.device, "The id of the device, `dev_…`"),
             .optional(
                 "secret", \.secret,
-                "The new signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when "
-                    + "absent"))
+                "The new signing secret: `whsec_` and base64 of 24 to 64 bytes; generated when absent"))
 
         public init(device: String, secret: String? = nil) {
             self.device = device
@@ -208,7 +248,10 @@ extension Notifier.Devices {
                 .required("secret", \.secret, "The new signing secret"),
                 .required(
                     "previousUntil", \.previousUntil,
-                    "Until when the former secret signs too, in milliseconds since 1970"))
+                    """
+                    The time until which webhooks are also signed with the former secret, in milliseconds since \
+                    1970
+                    """))
 
             public init(secret: String, previousUntil: Int) {
                 self.secret = secret

@@ -2,7 +2,7 @@ extension Notifier {
     /// Follows the events of notifications. Positions grow; a follower resumes with its last position and the epoch.
     public struct Follow: RPCRequest {
         public static let method = "notifier.follow"
-        public static let summary = "Follows the events of notifications, from now or from a position"
+        public static let summary = "Follows the events of notifications from now on, or after a given position"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -14,8 +14,17 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "after", \.after,
-                "Sends events after this position; absent: from now on; 0: from the oldest kept (7 days)"),
-            .optional("epoch", \.epoch, "The history `after` belongs to", example: "0123456789abcdef0123456789abcdef"))
+                """
+                The `position` of the last event received: sends later ones; only later events when absent. \
+                0: from the oldest kept one (7 days). If it is older than that: failed_precondition \
+                `compacted` with `data.oldest`
+                """),
+            .optional(
+                "epoch", \.epoch,
+                """
+                The `epoch` that `after` comes from; if the store has another one, failed_precondition \
+                `unknown_version`
+                """, example: "0123456789abcdef0123456789abcdef"))
 
         public init(after: Int? = nil, epoch: String? = nil) {
             self.after = after
@@ -28,10 +37,18 @@ extension Notifier {
 
             public static let fields = Fields<Self>(
                 blank: Self(subscription: "", epoch: ""),
-                .required("subscription", \.subscription, "Names the subscription on its connection"),
+                .required(
+                    "subscription", \.subscription,
+                    """
+                    The id of the follower, unique on this connection: `notifier.unfollow` and `notifier.event` \
+                    name it
+                    """),
                 .required(
                     "epoch", \.epoch,
-                    "The history positions belong to; another one after a backup is restored"))
+                    """
+                    The epoch of the store: positions are comparable only within one epoch; it changes when a \
+                    backup is restored. 32 hexadecimal digits
+                    """))
 
             public init(subscription: String, epoch: String) {
                 self.subscription = subscription
@@ -40,13 +57,13 @@ extension Notifier {
         }
 
         public static let example = RPCExample(
-            Follow(after: 0), Result(subscription: "s1", epoch: "0123456789abcdef0123456789abcdef"))
+            Follow(after: 0), Result(subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef"))
     }
 
     public struct Unfollow: RPCRequest {
         public typealias Result = Empty
         public static let method = "notifier.unfollow"
-        public static let summary = "Ends a subscription of notifier.follow"
+        public static let summary = "Ends a follower of this connection"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -55,10 +72,10 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: ""),
-            .required("subscription", \.subscription, "The subscription to end"))
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the follower"))
         public init(subscription: String) { self.subscription = subscription }
 
-        public static let example = RPCExample(Unfollow(subscription: "s1"), Empty())
+        public static let example = RPCExample(Unfollow(subscription: "1k8f3q-1"), Empty())
     }
 
     /// The kind of an event of a notification or a delivery.
@@ -74,7 +91,7 @@ extension Notifier {
     /// An event of a notification (`accepted`) or of one delivery of it.
     public struct Event: RPCNotification {
         public static let method = "notifier.event"
-        public static let summary = "What happened to a notification, or to one delivery of it"
+        public static let summary = "An event of a notification (`accepted`) or of one of its deliveries"
 
         public var subscription: String
         public var position: Int
@@ -92,16 +109,23 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", position: 0, epoch: "", time: 0, type: .accepted, notification: ""),
-            .required("subscription", \.subscription, "Names the subscription on its connection"),
-            .required("position", \.position, "Grows with each event; a follower resumes after it"),
-            .required("epoch", \.epoch, "The history the position belongs to"),
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the follower"),
+            .required("position", \.position, "Grows with each event: the `after` with which to resume"),
+            .required(
+                "epoch", \.epoch,
+                """
+                The epoch of the store: positions are comparable only within one epoch; it changes when a \
+                backup is restored. 32 hexadecimal digits
+                """),
             .required("time", \.time, "When it happened, in milliseconds since 1970"),
             .required(
                 "type", \.type,
-                "`accepted`: the notification is durable; `delivered`: the receiver of a device took it; "
-                    + "`dropped`, `dead`: a delivery ended without it"),
+                """
+                `accepted`: the notification is durable; `delivered`: the receiver responded with 2xx; \
+                `dropped`, `dead`: a delivery ended undelivered, see `reason`
+                """),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
-            .optional("recipients", \.recipients, "Of `accepted`: how many deliveries the notification has"),
+            .optional("recipients", \.recipients, "Of `accepted`: the number of deliveries, one for each device"),
             .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
             .optional("path", \.path, "The path of the change that fired the trigger"),
             .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted`"),
@@ -124,7 +148,7 @@ extension Notifier {
 
         public static let example: Event = {
             var event = Event(
-                subscription: "s1", position: 44_040_192, epoch: "0123456789abcdef0123456789abcdef",
+                subscription: "1k8f3q-1", position: 44_040_192, epoch: "0123456789abcdef0123456789abcdef",
                 time: 1_795_000_004_120, type: .delivered, notification: "ntf_4c7d1e9a2b6f8035")
             event.delivery = "ntf_4c7d1e9a2b6f8035-0"
             event.device = "dev_8s2k1c9d0f4g7h3j"
@@ -139,28 +163,37 @@ extension Notifier {
     /// `stopping`.
     public struct Cancelled: RPCNotification {
         public static let method = "notifier.cancelled"
-        public static let summary = "A follower ended without being asked to"
+        public static let summary = "The service ended a follower"
 
         public var subscription: String
         public var reason: String
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", reason: ""),
-            .required("subscription", \.subscription, "Names the subscription on its connection"),
-            .required("reason", \.reason, "`permission_denied`, `token_expired`, `compacted` or `stopping`"))
+            .required("subscription", \.subscription, "The `subscription` of the response that opened the follower"),
+            .required(
+                "reason", \.reason,
+                """
+                `permission_denied`: the connection is no longer an administrator's; `token_expired`; \
+                `compacted`: the follower is behind the oldest kept event; `stopping`: the service stops, or \
+                its store failed
+                """))
 
         public init(subscription: String, reason: String) {
             self.subscription = subscription
             self.reason = reason
         }
 
-        public static let example = Cancelled(subscription: "1", reason: "token_expired")
+        public static let example = Cancelled(subscription: "1k8f3q-1", reason: "token_expired")
     }
 
     /// Writes a copy of the store under the service's `--backup-dir`, and nowhere else.
     public struct Backup: RPCRequest {
         public static let method = "notifier.backup"
-        public static let summary = "Writes a copy of the store under the service's backup folder"
+        public static let summary = """
+            Writes a copy of the store into a new folder under `--backup-dir`. Restore it with \
+            `hato-notifier restore`. It contains signing secrets
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -199,14 +232,19 @@ extension Notifier.Dead {
             blank: Self(delivery: "", notification: "", device: "", uid: "", diedAt: 0, reason: "", attempts: 0),
             .required(
                 "delivery", \.delivery,
-                "The id of the delivery, also the `webhook-id`; the same in every attempt"),
+                "The id of the delivery: the `webhook-id` header of every attempt"),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user of the device"),
             .optional("title", \.title, "The title of the notification"),
-            .required("diedAt", \.diedAt, "When it was given up, in milliseconds since 1970"),
-            .required("reason", \.reason, "Why it is dead: `attempts_exhausted`, `expired` or `unreadable`"),
-            .required("attempts", \.attempts, "How many attempts were made"),
+            .required("diedAt", \.diedAt, "When it became dead, in milliseconds since 1970"),
+            .required(
+                "reason", \.reason,
+                """
+                Why it is dead: `attempts_exhausted` (12 attempts), `expired` (after failed attempts), \
+                `unreadable` (a damaged record)
+                """),
+            .required("attempts", \.attempts, "The number of attempts"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"))
 
         public init(
@@ -225,7 +263,7 @@ extension Notifier.Dead {
 
     public struct List: RPCRequest {
         public static let method = "notifier.dead.list"
-        public static let summary = "Lists deliveries that were given up, oldest first"
+        public static let summary = "Lists the dead deliveries, oldest first; they are kept for 30 days"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -234,8 +272,10 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after, "`after` of the previous page", example: "ntf_4c7d1e9a2b6f8035-0"),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
+            .optional(
+                "after", \.after, "The `after` of the previous page; the first page when absent",
+                example: "1795003600000.ntf_4c7d1e9a2b6f8035-0"),
+            .optional("limit", \.limit, "The maximum number of entries, 1 to 1,000; 100 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after
@@ -249,7 +289,7 @@ extension Notifier.Dead {
             public static let fields = Fields<Self>(
                 blank: Self(dead: []),
                 .required("dead", \.dead, "The dead deliveries, oldest first"),
-                .optional("after", \.after, "`after` of the next page; absent on the last one"))
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
             public init(dead: [Letter], after: String? = nil) {
                 self.dead = dead
@@ -270,7 +310,10 @@ extension Notifier.Dead {
     /// Puts dead deliveries back in the outbox, with all attempts and a new time to live.
     public struct Replay: RPCRequest {
         public static let method = "notifier.dead.replay"
-        public static let summary = "Puts dead deliveries back in the outbox: those named, or all"
+        public static let summary = """
+            Returns dead deliveries to the outbox, those named or all, with 12 new attempts and 86,400 \
+            seconds to live
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -279,7 +322,12 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`"),
+            .optional(
+                "deliveries", \.deliveries,
+                """
+                The ids of 1 to 1,000 deliveries; those that are not dead are ignored. Exactly one of \
+                `deliveries` and `all`
+                """),
             .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`", example: true))
 
         public init(deliveries: [String]? = nil, all: Bool? = nil) {
@@ -292,7 +340,7 @@ extension Notifier.Dead {
 
             public static let fields = Fields<Self>(
                 blank: Self(replayed: 0),
-                .required("replayed", \.replayed, "How many deliveries wait again"))
+                .required("replayed", \.replayed, "The number of deliveries that wait again"))
             public init(replayed: Int) { self.replayed = replayed }
         }
 
@@ -301,7 +349,9 @@ extension Notifier.Dead {
 
     public struct Drop: RPCRequest {
         public static let method = "notifier.dead.drop"
-        public static let summary = "Removes dead deliveries: those named, or all"
+        public static let summary = """
+            Drops dead deliveries, those named or all: their state becomes `dropped` (`administrator`)
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -311,7 +361,11 @@ extension Notifier.Dead {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional(
-                "deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`",
+                "deliveries", \.deliveries,
+                """
+                The ids of 1 to 1,000 deliveries; those that are not dead are ignored. Exactly one of \
+                `deliveries` and `all`
+                """,
                 example: ["ntf_4c7d1e9a2b6f8035-0"]),
             .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`"))
 
@@ -325,7 +379,7 @@ extension Notifier.Dead {
 
             public static let fields = Fields<Self>(
                 blank: Self(dropped: 0),
-                .required("dropped", \.dropped, "How many deliveries were dropped"))
+                .required("dropped", \.dropped, "The number of dropped deliveries"))
             public init(dropped: Int) { self.dropped = dropped }
         }
 

@@ -8,8 +8,13 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "uids", \.uids,
-                "Every active device of these users, at most 1,000; exactly one of `uids` and `devices`"),
-            .optional("devices", \.devices, "These devices, at most 1,000; exactly one of `uids` and `devices`"))
+                "All active devices of these users, 1 to 1,000"),
+            .optional(
+                "devices", \.devices,
+                """
+                These devices, 1 to 1,000; all must be registered and active (`device_not_found`, \
+                `device_disabled`)
+                """))
 
         private init() {}
 
@@ -33,17 +38,26 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
-            .required("to", \.to, "The receivers, at most 10,000 devices"),
+            .required("to", \.to, "The recipients: exactly one of `uids` and `devices`; at most 10,000 devices in all"),
             .required(
                 "notification", \.notification, "What a person sees: a title, a body or both; `data` alone is refused"),
             .optional(
-                "data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes",
+                "data", \.data,
+                """
+                Values for the receiving app: strings by name; names and values together at most 4,096 bytes
+                """,
                 example: ["chat": "c1"]),
-            .optional("options", \.options, "How it is delivered", example: DeliveryOptions(ttlSeconds: 3600)),
+            .optional("options", \.options, "Options of the delivery", example: DeliveryOptions(ttlSeconds: 3600)),
             .optional(
                 "idempotencyKey", \.idempotencyKey,
-                "At most 256 bytes; the same key within 24 hours gets the same response and sends nothing"),
-            .optional("dryRun", \.dryRun, "Counts the devices; writes and sends nothing", example: true))
+                """
+                1 to 256 bytes: a repeated call with the same parameters within 24 hours gets the same \
+                response and is not sent again; with other parameters it gets already_exists \
+                `idempotency_key_reused`
+                """),
+            .optional(
+                "dryRun", \.dryRun, "True: counts the devices; writes and sends nothing; false when absent",
+                example: true))
 
         public init(to: SendTarget, notification: NotificationText, idempotencyKey: String? = nil) {
             self.to = to
@@ -60,7 +74,9 @@ extension Notifier {
                 .optional(
                     "notification", \.notification,
                     "The id of the notification, `ntf_…`; absent after a dry run"),
-                .required("recipients", \.recipients, "How many devices it is delivered to"))
+                .required(
+                    "recipients", \.recipients,
+                    "The number of devices for which a delivery was accepted; of a dry run, would be"))
 
             public init(notification: String?, recipients: Int) {
                 self.notification = notification
@@ -123,25 +139,32 @@ extension Notifier {
             blank: Self(delivery: "", device: "", uid: "", state: .pending, attempts: 0),
             .required(
                 "delivery", \.delivery,
-                "The id of the delivery, also the `webhook-id`; the same in every attempt"),
+                "The id of the delivery: the `webhook-id` header of every attempt"),
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user of the device"),
             .required(
                 "state", \.state,
-                "`pending`: waits for its time; `leased`: is being attempted; `delivered`; `dropped`: no longer "
-                    + "worth delivering; `dead`: given up, kept for replay"),
+                """
+                `pending`: waits for its next attempt; `leased`: an attempt is in progress; `delivered`: the \
+                receiver responded with 2xx; `dropped`: ended undelivered, not kept for replay, see \
+                `reason`; `dead`: ended in failure, see `reason`; kept 30 days for `notifier.dead.replay`
+                """),
             .optional(
                 "reason", \.reason,
-                "Why it was dropped (`device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`) or is "
-                    + "dead (`attempts_exhausted`, `expired`, `unreadable`)"),
-            .required("attempts", \.attempts, "How many attempts were made"),
+                """
+                Why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
+                newer one with the same collapse key), `outbox_full`, `administrator` \
+                (`notifier.dead.drop`); or is dead: `attempts_exhausted` (12 attempts), `expired` (after \
+                failed attempts), `unreadable` (a damaged record)
+                """),
+            .required("attempts", \.attempts, "The number of attempts"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
             .optional(
                 "nextAttemptAt", \.nextAttemptAt,
                 "When the next attempt is due, in milliseconds since 1970; only while pending"),
             .optional(
                 "finishedAt", \.finishedAt,
-                "When it was delivered, dropped or given up, in milliseconds since 1970"))
+                "When it was delivered, dropped or became dead, in milliseconds since 1970"))
 
         public init(delivery: String, device: String, uid: String, state: DeliveryState, attempts: Int) {
             self.delivery = delivery
@@ -154,7 +177,10 @@ extension Notifier {
 
     public struct Status: RPCRequest {
         public static let method = "notifier.status"
-        public static let summary = "Returns the state of each delivery of a notification"
+        public static let summary = """
+            Returns the state of each delivery of a notification; kept for 7 days after the last one has \
+            ended
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -179,9 +205,11 @@ extension Notifier {
                 blank: Self(notification: "", createdAt: 0, expiresAt: 0, deliveries: []),
                 .required("notification", \.notification, "The id of the notification, `ntf_…`"),
                 .required("createdAt", \.createdAt, "When it was accepted, in milliseconds since 1970"),
-                .required("expiresAt", \.expiresAt, "Until when it is worth delivering, in milliseconds since 1970"),
+                .required(
+                    "expiresAt", \.expiresAt,
+                    "The time after which it is no longer delivered, in milliseconds since 1970"),
                 .optional("title", \.title, "The title"),
-                .optional("body", \.body, "The text"),
+                .optional("body", \.body, "The body"),
                 .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
                 .optional("path", \.path, "The path of the change that fired the trigger"),
                 .required("deliveries", \.deliveries, "One entry for each device"))
@@ -221,10 +249,17 @@ extension Notifier {
             blank: Self(database: "", version: 0, epoch: nil, following: false, gaps: 0),
             .required("database", \.database, "The database that is followed"),
             .required("version", \.version, "Changes up to this version are handled"),
-            .optional("epoch", \.epoch, "The history the version belongs to; another one after a backup is restored"),
-            .required("following", \.following, "Whether the feed is followed at this moment"),
-            .required("gaps", \.gaps, "How often changes were no longer kept when the notifier asked for them"),
-            .optional("error", \.error, "Why the feed is not followed at this moment"))
+            .optional(
+                "epoch", \.epoch,
+                "The epoch that `version` belongs to"),
+            .required("following", \.following, "Whether the database is followed now"),
+            .required(
+                "gaps", \.gaps,
+                """
+                How often the notifier asked for changes that were no longer kept; triggers did not fire for \
+                those
+                """),
+            .optional("error", \.error, "Why the database is not followed now"))
 
         public init(database: String, version: Int, epoch: String?, following: Bool, gaps: Int, error: String? = nil) {
             self.database = database
@@ -239,8 +274,10 @@ extension Notifier {
     public struct Stats: RPCRequest {
         public static let method = "notifier.stats"
         public static let summary =
-            "Counts the waiting deliveries, and those delivered and dropped since the service started, "
-            + "and returns how far the feeds were read"
+            """
+            Returns the number of deliveries by state, and the position in the changes of each followed \
+            database
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -262,18 +299,26 @@ extension Notifier {
                 blank: Self(pending: 0, leased: 0, dead: 0, delivered: 0, dropped: 0, cursors: []),
                 .required(
                     "pending", \.pending,
-                    "Deliveries that are not finished: those that wait, and those that are being attempted"),
-                .required("leased", \.leased, "Deliveries that are being attempted"),
-                .required("dead", \.dead, "Deliveries that were given up and are kept for replay"),
-                .required("delivered", \.delivered, "Deliveries since the process started"),
-                .required("dropped", \.dropped, "Dropped deliveries since the process started"),
+                    "The number of deliveries that are not finished: in state `pending` or `leased`"),
+                .required("leased", \.leased, "The number of deliveries in state `leased`"),
+                .required("dead", \.dead, "The number of deliveries in state `dead`"),
+                .required(
+                    "delivered", \.delivered,
+                    "The number of deliveries that ended as `delivered` since the service started"),
+                .required(
+                    "dropped", \.dropped, "The number of deliveries that ended as `dropped` since the service started"),
                 .required(
                     "incomplete", \.incomplete,
-                    "Changes since the process started for which a trigger fired without all values it needs: their "
-                        + "commits were too big to keep the values before them"),
+                    """
+                    The number of times, since the service started, that a trigger fired without values it \
+                    needs, because a commit of more than 1 MiB keeps no values from before
+                    """),
                 .optional(
                     "nextDueAt", \.nextDueAt,
-                    "When the first waiting delivery is due, in milliseconds since 1970; absent when none waits"),
+                    """
+                    When the next attempt of a waiting delivery is due, in milliseconds since 1970; absent when \
+                    none waits
+                    """),
                 .required("cursors", \.cursors, "One entry for each database that is followed"))
 
             public init(pending: Int, leased: Int, dead: Int, delivered: Int, dropped: Int, cursors: [CursorStatus]) {

@@ -8,11 +8,11 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "title", \.title,
-                "The title, at most 1,024 bytes of UTF-8; a template where a trigger is set, whose longer texts are cut"
+                "The title, at most 1,024 bytes of UTF-8. In a trigger a template; a longer result is cut"
             ),
             .optional(
                 "body", \.body,
-                "The text, at most 4,096 bytes of UTF-8; a template where a trigger is set, whose longer texts are cut")
+                "The body, at most 4,096 bytes of UTF-8. In a trigger a template; a longer result is cut")
         )
 
         public init(title: String? = nil, body: String? = nil) {
@@ -30,11 +30,16 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "ttlSeconds", \.ttlSeconds,
-                "How long it is worth delivering, at most 2,419,200 (28 days); 86,400 (24 hours) when absent"),
+                """
+                Seconds after which it is no longer delivered: 1 to 2,419,200 (28 days); 86,400 (24 hours) \
+                when absent
+                """),
             .optional(
                 "collapseKey", \.collapseKey,
-                "At most 256 bytes; a newer notification with the same key replaces one that was not sent yet; "
-                    + "of a trigger a template"))
+                """
+                1 to 256 bytes: a newer notification with the same key replaces those of the same device \
+                that still wait, except one that is being attempted. In a trigger a template
+                """))
 
         public init(ttlSeconds: Int? = nil, collapseKey: String? = nil) {
             self.ttlSeconds = ttlSeconds
@@ -58,16 +63,18 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uids", \.uids, "These users, at most 1,000; exactly one of the members is given"),
+            .optional("uids", \.uids, "These users, 1 to 1,000"),
             .optional(
                 "uidsAt", \.uidsAt,
-                "A path whose child keys are uids, of which 100,000 are read; `{chat}` stands for what the pattern matched"
+                """
+                The path of a node whose keys are the uids, at most 100,000, e.g. `/chats/{chat}/members`; \
+                `{chat}` is replaced by the key that the pattern matched
+                """
             ),
-            .optional("uidField", \.uidField, "A field of the change that holds a uid, e.g. `after.to`"),
+            .optional("uidField", \.uidField, "The field of the change whose value is the uid, e.g. `after.to`"),
             .optional(
                 "tokenField", \.tokenField,
-                "A field of the change that holds a token of `apns` or `fcm`; rejected while these are not "
-                    + "served"))
+                "Not supported yet: refused with `unsupported_platform`"))
 
         private init() {}
 
@@ -93,21 +100,30 @@ extension Notifier {
             blank: Self(
                 id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank,
                 notification: NotificationText.fields.blank),
-            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
+            .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
             .required("database", \.database, "The database whose changes fire it"),
-            .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
-            .required("on", \.on, "The kinds of change that fire it"),
-            .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
-            .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
+            .required(
+                "pattern", \.pattern,
+                """
+                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
+                matches any one key
+                """),
+            .required("on", \.on, "The kinds of change that fire it, at least one"),
+            .required(
+                "recipients", \.recipients,
+                """
+                The users it notifies, except the author of the change: exactly one of `uids`, `uidsAt` and \
+                `uidField`
+                """),
+            .required(
+                "notification", \.notification, "What a person sees, with templates as in `notifier.triggers.set`"),
             .optional(
                 "data", \.data,
-                "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
-            .optional("options", \.options, "How notifications are delivered"),
+                "Values for the receiving app, with templates: strings by name"),
+            .optional("options", \.options, "Options of the deliveries"),
             .optional(
                 "when", \.when,
-                "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
-                    + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
-                    + "'lobby'`"))
+                "The condition, as in `notifier.triggers.set`"))
     }
 }
 
@@ -116,7 +132,10 @@ extension Notifier.Triggers {
     /// database and pattern misses nothing in between. The author of a write is never notified of it.
     public struct Set: RPCRequest {
         public static let method = "notifier.triggers.set"
-        public static let summary = "Sets a trigger that turns changes at paths of a pattern into notifications"
+        public static let summary = """
+            Creates or replaces the trigger with this id. A new trigger fires for changes committed \
+            after the call; a replaced one with the same `database` and `pattern` misses none
+            """
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -134,26 +153,47 @@ extension Notifier.Triggers {
             blank: Self(
                 id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank,
                 notification: Notifier.NotificationText.fields.blank),
-            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
+            .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
             .optional(
                 "database", \.database, "The database whose changes fire it; `default` when absent", example: "default"),
-            .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
-            .required("on", \.on, "The kinds of change that fire it"),
-            .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
-            .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
+            .required(
+                "pattern", \.pattern,
+                """
+                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
+                matches any one key
+                """),
+            .required("on", \.on, "The kinds of change that fire it, at least one"),
+            .required(
+                "recipients", \.recipients,
+                """
+                The users it notifies, except the author of the change: exactly one of `uids`, `uidsAt` and \
+                `uidField`
+                """),
+            .required(
+                "notification", \.notification,
+                """
+                What a person sees: a title, a body or both, with templates: `{after.a.b}` and \
+                `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`; missing \
+                values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty
+                """),
             .optional(
                 "data", \.data,
-                "For the receiving app; the values are templates, names and values together at most 4,096 bytes",
+                """
+                Values for the receiving app, with templates: strings by name; names and values together at \
+                most 4,096 bytes
+                """,
                 example: ["chat": "{chat}"]),
             .optional(
-                "options", \.options, "How notifications are delivered",
+                "options", \.options, "Options of the deliveries",
                 example: Notifier.DeliveryOptions(ttlSeconds: 3600)),
             .optional(
                 "when", \.when,
-                "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
-                    + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
-                    + "'lobby'`. A condition that cannot be evaluated does not hold; one that needs what was before "
-                    + "in a commit too big to keep it does"))
+                """
+                A condition on the change, an expression of the rules language over `after`, `before`, \
+                `path`, `type`, `uid` (the author) and the wildcards of the pattern, e.g. `after.kind == \
+                'text' && chat != 'lobby'`. A condition that cannot be evaluated is false. A condition that \
+                needs values from before a commit of more than 1 MiB, which are not kept, is true
+                """))
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -177,7 +217,7 @@ extension Notifier.Triggers {
 
             public static let fields = Fields<Self>(
                 blank: Self(created: false),
-                .required("created", \.created, "False when it replaced a trigger"))
+                .required("created", \.created, "True for a new trigger, false for a replaced one"))
             public init(created: Bool) { self.created = created }
         }
 
@@ -216,7 +256,7 @@ extension Notifier.Triggers {
     public struct Remove: RPCRequest {
         public typealias Result = Empty
         public static let method = "notifier.triggers.remove"
-        public static let summary = "Removes a trigger; what it has accepted is still delivered"
+        public static let summary = "Removes a trigger; notifications it has already created are still delivered"
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -224,7 +264,7 @@ extension Notifier.Triggers {
 
         public static let fields = Fields<Self>(
             blank: Self(id: ""),
-            .required("id", \.id, "The id of the trigger, at most 256 bytes"))
+            .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"))
         public init(id: String) { self.id = id }
 
         public static let example = RPCExample(Remove(id: "chat-message"), Empty())
@@ -233,7 +273,7 @@ extension Notifier.Triggers {
     /// Evaluates a trigger for a change; writes and sends nothing.
     public struct Test: RPCRequest {
         public static let method = "notifier.triggers.test"
-        public static let summary = "Shows what a trigger would send for a change; sends nothing"
+        public static let summary = "Returns what a trigger would send for a change; sends nothing"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -246,11 +286,15 @@ extension Notifier.Triggers {
 
         public static let fields = Fields<Self>(
             blank: Self(id: "", path: .root),
-            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
-            .required("path", \.path, "The path of the change"),
+            .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
+            .required("path", \.path, "The path of the changed node, e.g. `/chats/c1/messages/m1`"),
             .required("type", \.type, "The kind of change"),
-            .optionalJSON("before", \.before, "The value before the change", example: ["text": "a"]),
-            .optionalJSON("after", \.after, "The value after the change"),
+            .optionalJSON(
+                "before", \.before, "The value before the change; there was none when absent or null",
+                example: ["text": "a"]),
+            .optionalJSON(
+                "after", \.after, "The value after the change; there is none when absent or null (the tree is not read)"
+            ),
             .optional("uid", \.uid, "The author of the change", example: "masuo"))
 
         public init(id: String, path: TreePath, type: Notifier.ChangeType = .created, after: JSONValue? = nil) {
@@ -273,12 +317,12 @@ extension Notifier.Triggers {
                 blank: Self(matches: false),
                 .required(
                     "matches", \.matches,
-                    "Whether pattern and type match and `when` holds; otherwise nothing else is present"),
+                    "Whether pattern and type match and `when` is true; otherwise nothing else is present"),
                 .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
-                .optional("recipients", \.recipients, "The uids of the recipients"),
-                .optional("devices", \.devices, "How many devices would get it"),
-                .optional("notification", \.notification, "What a person would see"),
-                .optional("data", \.data, "What the receiving app would get"),
+                .optional("recipients", \.recipients, "The uids that the trigger selects, without the author"),
+                .optional("devices", \.devices, "The number of active devices of these users"),
+                .optional("notification", \.notification, "What a person would see; absent if nothing would be sent"),
+                .optional("data", \.data, "What the receiving app would get; absent if nothing would be sent"),
                 .optional("collapseKey", \.collapseKey, "The collapse key"))
 
             public init(matches: Bool) { self.matches = matches }

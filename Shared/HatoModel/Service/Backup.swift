@@ -38,7 +38,7 @@ public struct BackupResult: FieldObject, Hashable {
     public static let fields = Fields<Self>(
         blank: Self(name: .example, version: 0),
         .required("name", \.name, "The name of the backup"),
-        .required("version", \.version, "The copy holds everything up to this version of the service's store"))
+        .required("version", \.version, "The version of the store that the copy contains"))
 
     public init(name: BackupName, version: UInt64) {
         self.name = name

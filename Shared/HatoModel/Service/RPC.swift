@@ -7,7 +7,7 @@ public enum RPC {
         public typealias Result = JSONValue
 
         public static let method = "rpc.discover"
-        public static let summary = "Gives the OpenRPC document of all methods, with schemas and one example each"
+        public static let summary = "Returns the OpenRPC document of all methods, with schemas and an example of each"
         public static let access = Access.anyone
         public static let effect = Effect.read
         public static let example = RPCExample(

@@ -12,7 +12,7 @@ public enum Service {
     public struct Health: RPCRequest {
         public static let method = "service.health"
         public static let summary =
-            "Says whether the service is ready; to administrators also how long it runs and what it has checked"
+            "Returns the health of the service; to administrators also its uptime and its checks"
         public static let access = Access.anyone
         public static let effect = Effect.read
 
@@ -38,10 +38,13 @@ public enum Service {
                 .required("version", \.version, "The version of the program"),
                 .required(
                     "status", \.status,
-                    "`starting`, `ready`, `degraded` (it works, but something it needs is missing) or "
-                        + "`stopping`"),
+                    """
+                    `ready`: every check succeeds; `degraded`: it serves requests, but a check fails (e.g. no \
+                    keys to verify ID tokens yet); `starting`; `stopping`: also when its store has failed
+                    """),
                 .optional("uptimeSeconds", \.uptimeSeconds, "For administrators: seconds since the start"),
-                .optional("checks", \.checks, "For administrators: one member for each thing that was checked"))
+                .optional(
+                    "checks", \.checks, "For administrators: the state of each check by name, e.g. `store`, `keys`"))
 
             public init(
                 service: String, version: String, status: Status, uptimeSeconds: Int? = nil, checks: JSONObject? = nil
@@ -58,7 +61,7 @@ public enum Service {
             Health(),
             Result(
                 service: "messages", version: "0.1.0", status: .ready, uptimeSeconds: 86_400,
-                checks: ["store": "open", "keys": "current"]))
+                checks: ["store": "open", "keys": "ready", "waitingWrites": 0]))
 
         public static let fields = Fields<Self>(blank: Self())
 
@@ -68,7 +71,7 @@ public enum Service {
     /// Counters and gauges in Prometheus format.
     public struct Metrics: RPCRequest {
         public static let method = "service.metrics"
-        public static let summary = "Gives the service's metrics in Prometheus' text format"
+        public static let summary = "Returns the metrics of the service in Prometheus' text format"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -95,11 +98,15 @@ public enum Service {
         public typealias Result = JSONValue
 
         public static let method = "service.config"
-        public static let summary = "Gives the effective settings and where each came from, secrets hidden"
+        public static let summary = """
+            Returns for each setting its effective `value` (a string, or null; secrets are hidden) and \
+            its `source`: `flag`, `environment variable NAME`, `KEY in FILE`, `memory-bytes` or \
+            `default`
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        public static let example = RPCExample(Config(), ["port": ["value": 7702, "source": "default"]])
+        public static let example = RPCExample(Config(), ["port": ["value": "7702", "source": "default"]])
 
         public static let fields = Fields<Self>(blank: Self())
 

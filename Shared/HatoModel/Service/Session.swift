@@ -6,8 +6,11 @@ public enum Session {
     public struct Authenticate: RPCRequest {
         public static let method = "session.authenticate"
         public static let summary =
-            "Sets the identity of the connection for calls that carry no auth; lines over 64 KiB "
-            + "(unauthenticated-line-bytes-max) are taken only once the connection has shown one"
+            """
+            Sets the identity of the connection, which applies to calls without `auth`. Until a valid \
+            credential was presented, a line may have at most 64 KiB (setting \
+            `unauthenticated-line-bytes-max`)
+            """
         public static let access = Access.anyone
         public static let effect = Effect.write
 
@@ -16,10 +19,13 @@ public enum Session {
 
         public static let fields = Fields<Self>(
             blank: Self(auth: ""),
-            .required("auth", \.auth, "An ID token, or the administrator key"),
+            .required("auth", \.auth, "An ID token or the administrator key, at most 16 KiB"),
             .optionalJSON(
                 "as", \.`as`,
-                "For administrators: the user `{\"uid\", \"token\"?}` the rules see, `null` for no user"))
+                """
+                With the administrator key: the user as whom calls are made, `{"uid", "token"?}`; null: no \
+                user
+                """))
 
         public struct Result: FieldObject, Hashable {
             public var uid: String?
@@ -28,11 +34,13 @@ public enum Session {
 
             public static let fields = Fields<Self>(
                 blank: Self(uid: nil, admin: false, expiresAt: nil),
-                .nullable("uid", \.uid, "Null without a credential and for administrators"),
-                .required("admin", \.admin, "Whether the connection now speaks for an administrator"),
+                .nullable("uid", \.uid, "The user; null for an administrator and with `as: null`"),
+                .required("admin", \.admin, "Whether the identity is the administrator"),
                 .nullable(
                     "expiresAt", \.expiresAt,
-                    "When the identity ends, in milliseconds since 1970; null when it does not end by itself"))
+                    """
+                    When the token expires, in milliseconds since 1970; null for the administrator and with `as`
+                    """))
 
             public init(uid: String?, admin: Bool, expiresAt: Int64?) {
                 self.uid = uid

@@ -33,7 +33,7 @@ import Testing
         let unknown = RPCError.invalidParams("x", "'x' is no known parameter", reason: "unknown_parameter")
         #expect(
             shown(Messages.Databases.Drop.self, unknown)
-                == #"'x' is no known parameter; known are database, e.g. {"database":"default"}"#)
+                == #"'x' is no known parameter; known are database, e.g. {"database":"staging"}"#)
     }
 
     @Test func errorsWithAHintOrWithoutAParameterStayUnchanged() {

@@ -1,0 +1,40 @@
+/// The attributes of accounts in params.
+extension Field {
+    @inline(__always)
+    static func username(_ path: Property<String?>) -> Field {
+        .optional(
+            "username", path,
+            """
+            The username: 3 to 32 of a-z, 0-9, `_` and `.`; upper case is stored as lower case. \
+            `auth.signIn` accepts it instead of the e-mail address
+            """, example: "masuo")
+    }
+
+    @inline(__always)
+    static func displayName(_ path: Property<String?>) -> Field {
+        .optional(
+            "displayName", path,
+            """
+            The name people see: 1 to 256 Unicode code points, not only white space, no control \
+            characters; white space at both ends is removed
+            """)
+    }
+
+    @inline(__always)
+    static func photoUrl(_ path: Property<String?>) -> Field {
+        .optional(
+            "photoUrl", path, "The URL of a picture, `https://` or `http://`, at most 2,048 bytes",
+            example: "https://example.com/masuo.png")
+    }
+
+    @inline(__always)
+    static func password(_ path: Property<String?>) -> Field {
+        .optional(
+            "password", path,
+            """
+            The password: at least 15 characters (setting `password-length-min`; 6 in `hato-dev`), at \
+            most 4,096 bytes; common passwords, repetitions, sequences and the user's own names are \
+            refused (`WEAK_PASSWORD`)
+            """)
+    }
+}
