@@ -53,10 +53,13 @@ struct DevStack: RunningService {
         ]
     }
 
+    /// In the order of their dependencies, all within `grace`: each has an equal share of what is left of it.
     func shutdown(grace: Duration) async {
-        await notifier.shutdown(grace: grace)
-        await messages.shutdown(grace: grace)
-        await auth.shutdown(grace: grace)
+        let end = ContinuousClock.now + grace
+        func left() -> Duration { max(.zero, ContinuousClock.now.duration(to: end)) }
+        await notifier.shutdown(grace: left() / 3)
+        await messages.shutdown(grace: left() / 2)
+        await auth.shutdown(grace: left())
         folder.leave()
     }
 

@@ -9,6 +9,7 @@ final class ConnectionGate: Sendable {
     private struct State {
         var admission: ConnectionAdmission
         var lines: LinesWithoutCredential
+        var halfClosed: HalfClosedConnections
         /// All that are admitted and have not closed: any of them may be closed for another.
         var connections: [UInt64: RPCConnection] = [:]
     }
@@ -20,7 +21,7 @@ final class ConnectionGate: Sendable {
         state = Mutex(
             State(
                 admission: ConnectionAdmission(ConnectionAdmission.Limits(limits)),
-                lines: LinesWithoutCredential(limits)))
+                lines: LinesWithoutCredential(limits), halfClosed: HalfClosedConnections(limits)))
         self.notices = notices
     }
 
@@ -75,9 +76,22 @@ final class ConnectionGate: Sendable {
 
     func lineEnded(of connection: RPCConnection) { state.withLock { $0.lines.ended(connection.id) } }
 
+    /// The peer of this connection has closed its direction, and responses are still to come; `closed` ends that.
+    func halfClosed(_ connection: RPCConnection) {
+        let victim = state.withLock { state in
+            state.halfClosed.began(connection.id, from: connection.clientAddress).flatMap { state.connections[$0] }
+        }
+        guard let victim else { return }
+        notices.notice(
+            .closedForAnother, "closed a connection: its peer closed its direction, and its address has many such",
+            ["peer": "\(victim.remoteAddress)"])
+        victim.hub.post(.run(victim) { $0.closeNow() })
+    }
+
     func closed(_ connection: RPCConnection) {
         state.withLock { state in
             state.admission.closed(connection.id)
+            state.halfClosed.ended(connection.id, from: connection.clientAddress)
             state.connections[connection.id] = nil
         }
     }

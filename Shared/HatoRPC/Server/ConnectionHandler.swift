@@ -82,7 +82,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
         state.machine.inputClosed()
-        if state.machine.phase == .lingering { closeNow() } else { settle() }
+        guard state.machine.phase != .lingering else { return closeNow() }
+        settle()
+        switch state.machine.phase {
+        case .open, .finishing: server.admission.halfClosed(connection)
+        case .lingering, .closed: break
+        }
     }
 
     private func ended() {

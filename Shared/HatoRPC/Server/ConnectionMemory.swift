@@ -59,15 +59,17 @@ final class ConnectionMemory {
         mayStart(state.machine.requestArrived(method.kind, budget.mayStart(.read, account)), .read)
     }
 
-    /// Whether a line may be read now: what is in it takes many times its own bytes.
-    ///
-    /// - Parameter isSmall: whether it is read also when too much is held, unless requests of the connection are in
-    ///   flight.
-    func mayTakeLine(isSmall: Bool) -> Bool {
-        mayStart(state.machine.lineTurnCame(isSmall: isSmall, budget.mayStart(.line, account)), .line)
+    /// Whether a line may be read now: what is in it takes many times its own bytes. A small one is read also when too
+    /// much is held, unless requests of the connection are in flight.
+    func mayTakeLine(_ size: LineSize) -> Bool {
+        mayStart(
+            state.machine.lineTurnCame(isSmall: size == .small, budget.mayStart(size.use, account)), size.use)
     }
 
-    func isSmall(_ line: ByteBuffer) -> Bool { line.readableBytes <= Self.smallLineBytesMax }
+    func size(of line: ByteBuffer) -> LineSize {
+        if line.readableBytes <= Self.smallLineBytesMax { return .small }
+        return line.readableBytes <= state.server.limits.mediumLineBytesMax ? .medium : .long
+    }
 
     /// Whether the values of a small line take little, too.
     func isSmall(_ line: Result<ReadLine, JSONError>) -> Bool {

@@ -59,6 +59,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case read
         /// A line, with everything in it: no other line is taken meanwhile.
         case line
+        /// The same, for which long lines leave some memory.
+        case mediumLine
     }
 
     /// What a request for more bytes of the peer comes to.
@@ -143,7 +145,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
         !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
-            && unreservedBatch == nil && (exemption != .line || waitingBytes != nil)
+            && unreservedBatch == nil && (!isLineExempt || waitingBytes != nil)
             && mayRespond(mayHoldMore())
     }
 
@@ -155,7 +157,10 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Whether what is handed on may wait for a large reservation. What was taken although too much is held may not: it
     /// would keep its memory while the next line is taken, and so would the next.
-    var mayAwaitReservation: Bool { exemption != .line }
+    var mayAwaitReservation: Bool { !isLineExempt }
+
+    /// Whether the connection takes a line although too much is held.
+    private var isLineExempt: Bool { exemption == .line || exemption == .mediumLine }
 
     /// Whether the reads of a batch that follow are refused: they would need a large reservation, or one before them
     /// would have.
@@ -253,7 +258,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func lineTurnCame(isSmall: Bool, _ mayStart: @autoclosure () -> Bool) -> Start {
         if isSmall, running == 0, requestsInFlight < limits.readsInFlightMax { return .start }
         // No other line is taken while the connection has the exemption of one: it is for this one.
-        if exemption == .line || mayStart() { return .start }
+        if isLineExempt || mayStart() { return .start }
         // With a request in flight, or a response not taken, that is looked at again when it ends, or is taken.
         guard requestsInFlight == 0, outputBytes == 0, exemption == nil else { return .wait }
         return .askForExemption
@@ -342,7 +347,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         switch exemption {
         case nil: return false
         case .read: guard readsInFlight == outgrownReads else { return false }
-        case .line:
+        case .line, .mediumLine:
             guard waitingBytes == nil, lineElsewhereBytes == 0, running == 0 else { return false }
         }
         exemption = nil

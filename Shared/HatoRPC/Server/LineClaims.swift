@@ -7,7 +7,10 @@
 ///   nothing yet finds something.
 /// - A share: a client may hold `clientMax`, and beyond that one of its lines may grow at a time.
 /// - An end: where nothing fits, one line in all may grow, of the client that holds the least. Otherwise a memory full
-///   of unfinished lines would stay full. That line has to come fast (`LineStall`).
+///   of unfinished lines would stay full. That line has to come fast (`LineStall`), and what it takes is not taken from
+///   others.
+///
+/// Lines of medium length find some memory more, which longer ones leave to them.
 ///
 /// Neither exception is made while complete lines are still being read elsewhere (`chargeBegan`), of that client or of
 /// all: they come to their end by themselves, and what they hold is free then.
@@ -63,6 +66,8 @@ struct LineClaims {
 
     private let linesMax: Int
     private let clientMax: Int
+    private let reserved: Int
+    private let reservedCapacityMax: Int
     private var claims: [UInt64: Claim] = [:]
     private var clients: [String: Client] = [:]
     /// Clients whose next claim waits for free memory: by what that claim needs, and by what the client holds. Keys are
@@ -75,10 +80,14 @@ struct LineClaims {
     private var lastTurn: UInt64 = 0
     private(set) var waitingCount = 0
 
-    /// - Parameter linesMax: bytes that may be held for a line to grow.
-    init(linesMax: Int, clientMax: Int) {
+    /// - Parameters:
+    ///   - linesMax: bytes that may be held for a line to grow.
+    ///   - reserved: bytes beyond, for lines whose buffers have no more than a capacity.
+    init(linesMax: Int, clientMax: Int, reserved: Int = 0, forCapacity capacityMax: Int = 0) {
         self.linesMax = linesMax
         self.clientMax = clientMax
+        self.reserved = reserved
+        reservedCapacityMax = capacityMax
     }
 
     // MARK: Events
@@ -147,7 +156,7 @@ struct LineClaims {
     /// The next claim that is granted; nil: all must wait.
     mutating func next(_ memory: Memory) -> Grant? {
         if let exempt, let claim = claims[exempt], claim.wanted != nil { return grant(exempt, claim) }
-        let free = linesMax - memory.used
+        let free = linesMax - memory.used + exemptBytes
         while let (name, rank) = byNeed.first, rank.bytes <= free {
             let held = memory.usedByClient(name)
             guard let connection = nextClaim(of: name, held), let claim = claims[connection] else {
@@ -157,7 +166,8 @@ struct LineClaims {
                 continue
             }
             // As much stays free as the client then holds.
-            let need = Rank(bytes: held + 2 * claim.growth, turn: claim.turn)
+            let more = (claim.wanted ?? .max) <= reservedCapacityMax ? reserved : 0
+            let need = Rank(bytes: held + 2 * claim.growth - more, turn: claim.turn)
             guard need == rank else {
                 byNeed.insert(name, need)
                 if let first = clients[name]?.byTurn.first {
@@ -199,8 +209,15 @@ struct LineClaims {
         return grant
     }
 
-    /// The least free memory with which a claim goes on, as far as is known; nil: none waits for free memory.
-    var leastNeed: Int? { byNeed.first?.priority.bytes }
+    /// The least free memory with which a claim goes on, as far as is known, when what the exempt line has does not
+    /// count as free; nil: none waits for free memory.
+    var leastNeed: Int? {
+        guard let least = byNeed.first?.priority.bytes, least != .min else { return byNeed.first?.priority.bytes }
+        return least - exemptBytes
+    }
+
+    /// What the line has that grows although nothing fits.
+    private var exemptBytes: Int { exempt.flatMap { claims[$0]?.granted } ?? 0 }
 
     /// Whether the line of this connection is the one that goes on although nothing fits.
     func isExempt(_ connection: UInt64) -> Bool { exempt == connection }

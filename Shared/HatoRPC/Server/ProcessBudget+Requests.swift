@@ -14,6 +14,7 @@ extension ProcessBudget {
         switch start {
         case .read: body(readStarts)
         case .line: body(lineStarts)
+        case .mediumLine: body(mediumLineStarts)
         }
     }
 
@@ -69,7 +70,7 @@ extension ProcessBudget {
         offerStarts()
     }
 
-    private var isAnyWaitingToStart: Bool { !readStarts.isEmpty || !lineStarts.isEmpty }
+    private var isAnyWaitingToStart: Bool { Start.allCases.contains { withGate($0) { !$0.isEmpty } } }
 
     /// The connection has closed. If it was called just before, it is the turn of the next.
     func forgetStart(of connection: UInt64, _ account: ClientAccount) {

@@ -12,7 +12,8 @@ import Synchronization
 /// - The size of a read's result is not known before. It starts with a small reservation, and while a client holds more
 ///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
 ///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
-///   the limit: what is written in large pieces leaves memory for small reads.
+///   the limit, or seven eighths if it is of medium length: what is written in large pieces leaves memory for small
+///   reads, and long lines leave some for shorter ones.
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
@@ -38,6 +39,7 @@ final class ProcessBudget: Sendable {
     /// See ProcessBudget+Requests.swift.
     let readStarts: StartGate
     let lineStarts: StartGate
+    let mediumLineStarts: StartGate
     /// See ProcessBudget+Reads.swift.
     let readSizes: [ReadSize]
     let largeReads: Mutex<LargeReadState>
@@ -53,7 +55,13 @@ final class ProcessBudget: Sendable {
         linesMax = limit - limit / 4
         readStarts = StartGate(limit: limit)
         lineStarts = StartGate(limit: linesMax)
-        lines = Mutex(LineState(queue: LineClaims(linesMax: linesMax, clientMax: clientMax)))
+        let mediumLinesMax = limit - limit / 8
+        mediumLineStarts = StartGate(limit: mediumLinesMax)
+        lines = Mutex(
+            LineState(
+                queue: LineClaims(
+                    linesMax: linesMax, clientMax: clientMax, reserved: mediumLinesMax - linesMax,
+                    forCapacity: LineBuffer.capacity(for: limits.mediumLineBytesMax + LineIntake.readBytesMax))))
         readSizes = ReadSize.all(limits)
         largeReads = Mutex(LargeReadState(readSizes, limits))
         events = Mutex(EventCapacity(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))

@@ -57,7 +57,7 @@ final class RequestRunner {
 
     /// Whether what waits may go on: its turn has come, or it has not been looked at yet.
     var waitingMayMove: Bool {
-        if let rest = waiting, rest.line != nil { return memory.mayTakeLine(isSmall: rest.isLineSmall) }
+        if let rest = waiting, rest.line != nil { return memory.mayTakeLine(rest.lineSize) }
         guard let current = waiting?.current, current.caller != nil else { return true }
         return memory.mayStart(current.method)
     }
@@ -112,26 +112,26 @@ final class RequestRunner {
     private func take(_ line: ByteBuffer) {
         guard line.readableBytes <= session.lineBytesMax else { return refuseLongLine() }
         guard !HTTPGuard.isHTTP(line.readableBytesUInt8Span) else { return refuseHTTP() }
-        let isSmall = memory.isSmall(line)
-        guard memory.mayTakeLine(isSmall: isSmall) else { return wait(line, isSmall: isSmall) }
-        read(line, isSmall: isSmall)
+        let size = memory.size(of: line)
+        guard memory.mayTakeLine(size) else { return wait(line, size) }
+        read(line, size)
     }
 
-    private func wait(_ line: ByteBuffer, isSmall: Bool) {
+    private func wait(_ line: ByteBuffer, _ size: LineSize) {
         let line = lines.kept(line)
         let memory = max(0, lines.heldBytes(of: line) - lines.claimedBytes)
-        waiting = WaitingRequests(line: line, isLineSmall: isSmall, lineMemory: memory)
+        waiting = WaitingRequests(line: line, lineSize: size, lineMemory: memory)
     }
 
-    /// - Parameter isSmall: whether it was taken because it is short.
-    private func read(_ line: ByteBuffer, isSmall: Bool) {
+    /// - Parameter size: the one with which it was taken.
+    private func read(_ line: ByteBuffer, _ size: LineSize) {
         guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
         let read = Result { () throws(JSONError) in
             try EnvelopeReader.read(line.readableBytesUInt8Span, server.limits)
         }
         // Its values go, and are read again when there is memory for them.
-        guard !isSmall || memory.isSmall(read) || memory.mayTakeLine(isSmall: false) else {
-            return wait(line, isSmall: false)
+        guard size != .small || memory.isSmall(read) || memory.mayTakeLine(.medium) else {
+            return wait(line, .medium)
         }
         lines.endClaim()
         take(read)
@@ -225,9 +225,9 @@ final class RequestRunner {
     private func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
         if let line = rest.line {
-            guard memory.mayTakeLine(isSmall: rest.isLineSmall) else { return false }
+            guard memory.mayTakeLine(rest.lineSize) else { return false }
             waiting = nil
-            read(line, isSmall: rest.isLineSmall)
+            read(line, rest.lineSize)
             return true
         }
         var current = rest.current

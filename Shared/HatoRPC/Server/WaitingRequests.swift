@@ -35,8 +35,7 @@ struct CurrentRequest {
 struct WaitingRequests {
     /// The line itself, when there is no memory for what is in it; then there is nothing else.
     var line: ByteBuffer?
-    /// Whether the line, and what is in it, takes little.
-    var isLineSmall = false
+    var lineSize = LineSize.long
     /// What the line keeps in memory.
     var lineMemory = 0
     /// The request whose turn is next, when it has been looked at already.

@@ -71,6 +71,10 @@ extension RPCLimits {
                 + "and those of administrators do not count"
         ),
         Limit(
+            "half-closed-connections-per-address-max", \.halfClosedConnectionsPerAddressMax, counts,
+            "connections of one address whose peers have closed their direction before the last response; the oldest "
+                + "is closed for a further one"),
+        Limit(
             "idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic after which a connection is closed"),
         Limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         Limit(

@@ -30,6 +30,8 @@ public struct RPCLimits: Limits, Hashable {
     public var processEventBytesMax = 256 << 20
     /// What the values of one line take; more is refused (`too_many_values`).
     var requestMemoryBytesMax: Int { processBytesInFlightMax / 2 }
+    /// Lines up to this do not wait for the memory that longer ones hold.
+    var mediumLineBytesMax: Int { min(1 << 20, processBytesInFlightMax / 64) }
     /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long
     /// lines are read one at a time. Less when little is free: no client may hold more than what stays for others.
     public var clientBytesInFlightMax = 128 << 20
@@ -54,6 +56,9 @@ public struct RPCLimits: Limits, Hashable {
     public var connectionsPerAddressMax = 4_096
     /// Connections of one user that are never closed for another; further ones count as those without a credential.
     public var connectionsPerUserMax = 1_024
+    /// Connections from one address whose peers have closed their direction and still have responses to come; the one
+    /// that has waited for longest is closed for a further one.
+    public var halfClosedConnectionsPerAddressMax = 64
     /// A connection without traffic and without holds (`RPCConnection.beginHold`) is closed after this time.
     public var idleSecondsMax = 600
     /// A TLS handshake that takes longer closes the connection.

@@ -374,7 +374,8 @@ extension ConnectionWorld {
             switch machine.exemption {
             case nil: true
             case .read: inFlight.contains(where: isSmallRead)
-            case .line: waiting != nil || lineElsewhere != nil || inFlight.contains { !requests[$0.request].isOutgrown }
+            case .line, .mediumLine:
+                waiting != nil || lineElsewhere != nil || inFlight.contains { !requests[$0.request].isOutgrown }
             }
         if !usesExemption { problem = "keeps the exemption" }
         guard machine.phase == .open, !isWaitedFor else { return }

@@ -88,6 +88,12 @@ final class EmbeddedPeer {
         return try received()
     }
 
+    /// Closes the direction of the peer; the connection can still respond.
+    func closeInput() {
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        channel.embeddedEventLoop.run()
+    }
+
     func close() {
         channel.close(promise: nil)
         channel.embeddedEventLoop.run()

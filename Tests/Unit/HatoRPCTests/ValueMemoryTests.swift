@@ -58,7 +58,7 @@ struct ValueMemoryTests {
         let (holder, other) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
         for _ in 0..<2 { try holder.channel.writeInbound(line(Self.value)) }
         #expect(world.stored.current.count == 0, "more than one line may take")
-        let small = "[" + String(repeating: "[1],", count: 1_700) + "1]"
+        let small = "[" + String(repeating: "[1],", count: 2_000) + "1]"
         for _ in 0..<3 { try holder.channel.writeInbound(line(small)) }
         try other.channel.writeInbound(line(small))
         world.loop.run()

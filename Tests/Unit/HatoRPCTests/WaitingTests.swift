@@ -19,10 +19,11 @@ struct WaitingTests {
         var order: [UInt64] = []
         var looks = 0
 
-        init(linesMax: Int, clientMax: Int) {
+        init(linesMax: Int, clientMax: Int, reserved: Int = 0, forCapacity capacityMax: Int = 0) {
             self.linesMax = linesMax
             self.clientMax = clientMax
-            claims = LineClaims(linesMax: linesMax, clientMax: clientMax)
+            claims = LineClaims(
+                linesMax: linesMax, clientMax: clientMax, reserved: reserved, forCapacity: capacityMax)
         }
 
         var used: Int { held.values.reduce(0, +) }
@@ -90,7 +91,7 @@ struct WaitingTests {
         lines.looks = 0
         lines.add(-100, to: "filler")
         let count = lines.order.count - 1
-        #expect(count > 0 && count < 10)
+        #expect(count > 0 && count < 12)
         #expect(lines.looks <= 10 * (count + 2))
         lines.looks = 0
         lines.end(1)
@@ -115,6 +116,35 @@ struct WaitingTests {
         #expect(lines.order == [1, 3, 2, 1])
         for id in [1, 2, 3] as [UInt64] { lines.end(id) }
         #expect(lines.used == 0)
+    }
+
+    @Test func longLinesLeaveSomeMemoryForShorterOnes() {
+        var lines = Lines(linesMax: 1_000, clientMax: 2_000, reserved: 100, forCapacity: 20)
+        lines.add(1_000, to: "filler")
+        lines.claim(30, by: 1, of: "first")
+        #expect(lines.order == [1], "the one that goes on where nothing fits")
+        lines.claim(30, by: 2, of: "mallory")
+        lines.claim(20, by: 3, of: "anna")
+        #expect(lines.order == [1, 3])
+        // As much stays free as the client then holds.
+        lines.claim(20, by: 4, of: "anna")
+        #expect(lines.order == [1, 3, 4])
+        lines.claim(20, by: 5, of: "anna")
+        #expect(lines.order == [1, 3, 4])
+    }
+
+    @Test func whatTheLineTakesThatGoesOnWhereNothingFitsIsNotTakenFromOthers() {
+        var lines = Lines(linesMax: 1_000, clientMax: 2_000)
+        lines.add(1_000, to: "filler")
+        lines.claim(400, by: 1, of: "mallory")
+        lines.claim(800, by: 1, of: "mallory")
+        lines.claim(50, by: 2, of: "anna")
+        #expect(lines.order == [1, 1])
+        lines.add(-100, to: "filler")
+        #expect(lines.order == [1, 1, 2])
+        lines.end(1)
+        lines.claim(30, by: 3, of: "bob")
+        #expect(lines.order == [1, 1, 2, 3], "nothing fits again, and the one that went on has ended")
     }
 
     @Test func lineThatGoesOnWhereNothingFitsMayGrowToItsEnd() {
@@ -207,11 +237,13 @@ struct WaitingTests {
         let (writer, reader) = (budget.enter("writer"), budget.enter("reader"))
         budget.add(800, to: writer)
         #expect(!budget.mayStart(.line, writer) && budget.mayStart(.read, reader))
+        #expect(budget.mayStart(.mediumLine, reader), "long lines leave memory for shorter ones, too")
         let exemption = try #require(budget.takeExemption(.line, writer))
         #expect(budget.takeExemption(.line, reader) == nil)
         let called = Shared<[UInt64]>([])
         budget.whenOneMayStart(.line, for: 1, of: reader) { called.change { $0.append(1) } }
         budget.add(201, to: writer)
+        #expect(!budget.mayStart(.mediumLine, reader))
         let read = try #require(budget.takeExemption(.read, reader), "reads have one of their own")
         budget.whenOneMayStart(.read, for: 2, of: reader) { called.change { $0.append(2) } }
         #expect(called.current == [])

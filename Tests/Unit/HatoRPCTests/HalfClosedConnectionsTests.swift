@@ -1,0 +1,63 @@
+import HatoModel
+import NIOEmbedded
+import Testing
+
+@testable import HatoRPC
+
+/// Peers that have closed their direction before they have all responses.
+@Suite(.timeLimit(.minutes(10)))
+struct HalfClosedConnectionsTests {
+    private static let (one, other) = (ClientAddress("192.0.2.1"), ClientAddress("192.0.2.2"))
+
+    private static func connections(_ max: Int) -> HalfClosedConnections {
+        var limits = RPCLimits()
+        limits.halfClosedConnectionsPerAddressMax = max
+        return HalfClosedConnections(limits)
+    }
+
+    @Test func beyondTheLimitTheOldestOfTheAddressIsClosed() {
+        var connections = Self.connections(2)
+        #expect(connections.began(1, from: Self.one) == nil)
+        #expect(connections.began(2, from: Self.one) == nil)
+        #expect(connections.began(3, from: Self.other) == nil)
+        #expect(connections.began(4, from: Self.one) == 1)
+        #expect(connections.began(5, from: Self.one) == 2)
+    }
+
+    @Test func closedConnectionsCountNoMore() {
+        var connections = Self.connections(2)
+        _ = connections.began(1, from: Self.one)
+        _ = connections.began(2, from: Self.one)
+        connections.ended(1, from: Self.one)
+        #expect(connections.began(3, from: Self.one) == nil)
+        // The one that was chosen ends, too, and others that never were half-closed.
+        #expect(connections.began(4, from: Self.one) == 2)
+        connections.ended(2, from: Self.one)
+        connections.ended(9, from: Self.other)
+        #expect(connections.began(5, from: Self.one) == 3)
+    }
+
+    @Test func serverClosesTheOldestAndRespondsToTheOthers() throws {
+        let lines = Shared<[@Sendable () -> Void]>([])
+        let server = EmbeddedServer(runElsewhere: { line in lines.change { $0.append(line) } }) {
+            $0.halfClosedConnectionsPerAddressMax = 2
+        }
+        // So long that another thread reads it: until then the response is to come.
+        let value = String(repeating: "v", count: 300_000)
+        let line = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"check.echo\",\"params\":{\"value\":\"\(value)\"}}\n"
+        let peers = try [1, 2, 1, 1].map { try server.peer("anna", address: "192.0.2.\($0)") }
+        for peer in peers {
+            #expect(server.state.admission.accepted(peer.connection) == nil)
+            try peer.send(Array(line.utf8))
+            peer.closeInput()
+        }
+        server.loop.run()
+        #expect(peers.map(\.isOpen) == [false, true, true, true])
+        for line in lines.current { line() }
+        lines.change { $0 = [] }
+        server.loop.run()
+        #expect(try peers.map { try $0.received().contains(#""id":7"#) } == [false, true, true, true])
+        #expect(!peers.contains { $0.isOpen })
+        #expect(server.state.budget.usedBytes == 0)
+    }
+}
