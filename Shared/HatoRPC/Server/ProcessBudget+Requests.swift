@@ -70,7 +70,8 @@ extension ProcessBudget {
         offerStarts()
     }
 
-    private var isAnyWaitingToStart: Bool { Start.allCases.contains { withGate($0) { !$0.isEmpty } } }
+    /// Asked whenever something ends: without a loop, which allocates.
+    private var isAnyWaitingToStart: Bool { !readStarts.isEmpty || !lineStarts.isEmpty || !mediumLineStarts.isEmpty }
 
     /// The connection has closed. If it was called just before, it is the turn of the next.
     func forgetStart(of connection: UInt64, _ account: ClientAccount) {
@@ -88,6 +89,7 @@ extension ProcessBudget {
     /// Calls those that may start now: as many as there is memory for, or as exemptions are free. Costs one look while
     /// none waits.
     func offerStarts() {
+        guard isAnyWaitingToStart else { return }
         for start in Start.allCases where withGate(start, { !$0.isEmpty }) {
             for resume in readyToStart(start) { resume() }
         }

@@ -402,10 +402,8 @@ struct LimitTests {
             let peer = try await service.peer()
             do {
                 try await peer.sendLine("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\"}")
-                if let line = try await peer.line() {
-                    #expect(try JSONParser.parse(line)["result"] != nil)
-                    return peer
-                }
+                // Else it gets the reason for its end.
+                if let line = try await peer.line(), try JSONParser.parse(line)["result"] != nil { return peer }
             } catch is IOError {
             } catch is ChannelError {}
             try #require(ContinuousClock.now < deadline, "no peer was ever answered")
