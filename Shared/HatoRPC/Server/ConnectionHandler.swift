@@ -85,7 +85,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard state.machine.phase != .lingering else { return closeNow() }
         settle()
         switch state.machine.phase {
-        case .open, .finishing: server.admission.halfClosed(connection)
+        case .open, .finishing:
+            server.admission.halfClosed(connection)
+            closeAtLatest(in: server.limits.halfClosedSecondsMax, context.channel)
         case .lingering, .closed: break
         }
     }

@@ -75,6 +75,9 @@ extension RPCLimits {
             "connections of one address whose peers have closed their direction before the last response; the oldest "
                 + "is closed for a further one"),
         Limit(
+            "half-closed-seconds-max", \.halfClosedSecondsMax, seconds,
+            "seconds after which a connection is closed whose peer has closed its direction"),
+        Limit(
             "idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic after which a connection is closed"),
         Limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         Limit(

@@ -59,6 +59,9 @@ public struct RPCLimits: Limits, Hashable {
     /// Connections from one address whose peers have closed their direction and still have responses to come; the one
     /// that has waited for longest is closed for a further one.
     public var halfClosedConnectionsPerAddressMax = 64
+    /// A connection whose peer has closed its direction is closed after this time, whatever responses are still to
+    /// come: a peer that has gone looks the same.
+    public var halfClosedSecondsMax = 30
     /// A connection without traffic and without holds (`RPCConnection.beginHold`) is closed after this time.
     public var idleSecondsMax = 600
     /// A TLS handshake that takes longer closes the connection.

@@ -1,4 +1,5 @@
 import HatoModel
+import NIOCore
 import NIOEmbedded
 import Testing
 
@@ -37,18 +38,31 @@ struct HalfClosedConnectionsTests {
         #expect(connections.began(5, from: Self.one) == 3)
     }
 
+    /// So long that another thread reads it: until then the response is to come.
+    private static let line =
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"check.echo\",\"params\":{\"value\":\""
+        + String(repeating: "v", count: 300_000) + "\"}}\n"
+
+    @Test func responsesThatTakeTooLongAreNotWaitedFor() throws {
+        let server = EmbeddedServer(runElsewhere: { _ in }) { $0.halfClosedSecondsMax = 30 }
+        let (peer, other) = (try server.peer("anna"), try server.peer("anna"))
+        for peer in [peer, other] { try peer.send(Array(Self.line.utf8)) }
+        peer.closeInput()
+        server.loop.advanceTime(by: .seconds(29))
+        #expect(peer.isOpen)
+        server.loop.advanceTime(by: .seconds(2))
+        #expect(!peer.isOpen && other.isOpen, "one that has not closed its direction stays")
+    }
+
     @Test func serverClosesTheOldestAndRespondsToTheOthers() throws {
         let lines = Shared<[@Sendable () -> Void]>([])
         let server = EmbeddedServer(runElsewhere: { line in lines.change { $0.append(line) } }) {
             $0.halfClosedConnectionsPerAddressMax = 2
         }
-        // So long that another thread reads it: until then the response is to come.
-        let value = String(repeating: "v", count: 300_000)
-        let line = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"check.echo\",\"params\":{\"value\":\"\(value)\"}}\n"
         let peers = try [1, 2, 1, 1].map { try server.peer("anna", address: "192.0.2.\($0)") }
         for peer in peers {
             #expect(server.state.admission.accepted(peer.connection) == nil)
-            try peer.send(Array(line.utf8))
+            try peer.send(Array(Self.line.utf8))
             peer.closeInput()
         }
         server.loop.run()

@@ -149,7 +149,7 @@ import HatoTesting
             try await withStore { store, faults, _ in
                 faults.failCompactions(with: ENOSPC)
                 var error: StoreError?
-                try await eventually("the store ends", within: .seconds(60)) {
+                try await eventually("the store ends") {
                     do {
                         try await store.put(["k": String(repeating: "v", count: 1_000)])
                         // The store may have ended by now.
