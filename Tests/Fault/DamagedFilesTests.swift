@@ -38,7 +38,10 @@ struct DamagedFilesTests {
     }
 
     private func largest(_ messages: LoneMessages, _ ending: String) throws -> URL {
-        let sizes = try files(messages, ending).map { ($0, try Data(contentsOf: $0).count) }
+        // A compaction may remove one meanwhile.
+        let sizes = try files(messages, ending).compactMap { file in
+            (try? Data(contentsOf: file)).map { (file, $0.count) }
+        }
         return try #require(sizes.max { $0.1 < $1.1 }?.0)
     }
 
@@ -150,8 +153,8 @@ struct DamagedFilesTests {
             #expect(try FileManager.default.contentsOfDirectory(atPath: backups) == ["sound"])
             await client.close()
             await messages.program.stop()
-            // On one disk they may be the same file.
-            try flipBit(of: table, at: 5_000)
+            // On one disk they may be the same file. A compaction may have removed the one of the store.
+            if FileManager.default.fileExists(atPath: table.path) { try flipBit(of: table, at: 5_000) }
 
             let (sound, restored) = ("\(backups)/sound", messages.folder + "/restored")
             for file in try FileManager.default.contentsOfDirectory(atPath: sound + "/rocksdb") {
