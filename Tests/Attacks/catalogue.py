@@ -4,11 +4,13 @@ import dataclasses
 
 import connecting
 import listening
+import querying
 import reading
 import writing
 from worker import Attack
 
-PLAIN = {attack.name: attack for module in (reading, writing, listening, connecting) for attack in module.ATTACKS}
+MODULES = (reading, writing, listening, connecting, querying)
+PLAIN = {attack.name: attack for module in MODULES for attack in module.ATTACKS}
 NAMES = (*PLAIN, "mix")
 
 
