@@ -4,12 +4,13 @@ import dataclasses
 
 import connecting
 import listening
+import notifying
 import querying
 import reading
 import writing
 from worker import Attack
 
-MODULES = (reading, writing, listening, connecting, querying)
+MODULES = (reading, writing, listening, connecting, querying, notifying)
 PLAIN = {attack.name: attack for module in MODULES for attack in module.ATTACKS}
 NAMES = (*PLAIN, "mix")
 

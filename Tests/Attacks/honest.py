@@ -1,4 +1,4 @@
-"""The honest client, in a process of its own: one connection to messages, and one to auth for its sign-ins."""
+"""The honest client, in a process of its own: a connection to messages, one to auth for its sign-ins, a webhook."""
 
 import os
 import signal
@@ -8,9 +8,10 @@ import time
 from wire import CONTEXT, Client, Lost, Refused, line
 
 EMAIL, PASSWORD = "honest@example.com", "honest and patient"
-OPERATIONS = ("small set", "small get", "300 kB set", "300 kB get", "sign-in")
+OPERATIONS = ("small set", "small get", "300 kB set", "300 kB get", "sign-in", "notification")
 SECONDS_MAX = 30.0
 SIGN_IN_EVERY = 2.0
+NOTIFY_EVERY = 0.5
 SMALL, LARGE = "/shared/honest/small", "/shared/honest/large"
 TEXT = "h" * 300_000
 
@@ -36,8 +37,8 @@ class Figures:
 class HonestClient:
     """Handle of the process. `phase` is the index of the attack that runs."""
 
-    def __init__(self, ports, token, source):
-        self.source = source
+    def __init__(self, setup, source, webhook):
+        self.source, self.webhook = source, webhook
         self.phase = CONTEXT.RawValue("i", 0)
         # The moment from which on `first_response` is wanted, and that response's moment; 0: none.
         self.asked = CONTEXT.RawValue("d", 0)
@@ -45,7 +46,7 @@ class HonestClient:
         self.ends = CONTEXT.RawValue("i", 0)
         self.compares_from = 0.0
         self.receiver, sender = CONTEXT.Pipe(duplex=False)
-        self.process = CONTEXT.Process(target=self._run, args=(ports, token, sender), daemon=True)
+        self.process = CONTEXT.Process(target=self._run, args=(setup.ports, setup.honest, sender), daemon=True)
         self.process.start()
 
     def finish(self):
@@ -68,6 +69,9 @@ class HonestClient:
         # Beside the other operations: a password takes a processor for a tenth of a second.
         sign_ins = threading.Thread(target=self._sign_in, args=(Client(ports, "auth", source=self.source), figures))
         sign_ins.start()
+        self.webhook.start()
+        notifications = threading.Thread(target=self._notify, args=(figures,))
+        notifications.start()
         messages = Client(ports, "messages", token, self.source)
         while not self.ends.value and os.getppid() == parent:
             number += 1
@@ -83,6 +87,7 @@ class HonestClient:
         # Also where the parent is gone.
         self.ends.value = 1
         sign_ins.join()
+        notifications.join()
         sender.send(figures)
 
     def _sign_in(self, auth, figures):
@@ -90,8 +95,19 @@ class HonestClient:
         while not self.ends.value:
             begin = time.monotonic()
             self._measure(figures, "sign-in", auth, (data, None))
-            while not self.ends.value and time.monotonic() < begin + SIGN_IN_EVERY:
-                time.sleep(0.05)
+            self._pause(begin + SIGN_IN_EVERY)
+
+    def _notify(self, figures):
+        number = 0
+        while not self.ends.value:
+            number += 1
+            begin = time.monotonic()
+            self._measure(figures, "notification", self.webhook, (number, None))
+            self._pause(begin + NOTIFY_EVERY)
+
+    def _pause(self, end):
+        while not self.ends.value and time.monotonic() < end:
+            time.sleep(0.05)
 
     def _measure(self, figures, operation, client, call):
         data, expected = call

@@ -61,6 +61,12 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var attemptsPerUserMax = 8
     /// Attempts at the same time at devices of one host.
     public var attemptsPerHostMax = 32
+    /// Attempts at the same time that run for longer than `slowAfter`, and half of all at most; beyond, some are ended.
+    public var slowAttemptsMax = 128
+    /// How long an attempt may run before it counts as slow.
+    public var slowAfter: Duration = .seconds(1)
+    /// How long a host that did not respond in time leaves most places to others, for one user.
+    public var silentFor: Duration = .seconds(30)
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)
     /// Delivered and dropped ones are remembered this long after they could have expired.

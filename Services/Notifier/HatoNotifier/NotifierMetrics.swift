@@ -31,6 +31,7 @@ final class NotifierMetrics: Sendable {
                 dimensions: [("platform", platform.rawValue), ("result", result.rawValue)])
         }
     }
+    private let endedEarly = Counter(label: "hato_notifier_attempts_ended_early_total")
     private let retries = Counter(label: "hato_notifier_retries_total")
     private let inFlight = Gauge(label: "hato_notifier_attempts_in_flight")
     private let deadLetters = Gauge(label: "hato_notifier_dead_letters")
@@ -79,6 +80,7 @@ final class NotifierMetrics: Sendable {
         attemptCounts[platform * AttemptResult.allCases.count + index].increment()
     }
 
+    func attemptsEndedEarly(_ count: Int) { endedEarly.increment(by: count) }
     func attempting(_ count: Int) { inFlight.record(count) }
 
     /// The newest change that was handled had happened so long before.

@@ -105,7 +105,7 @@ import Testing
         for uid in ["a", "b", "c"] { try await outbox.send("1", to: [uid]) }
         var slots = AttemptSlots(outbox.policy)
         // As if each user had an attempt under way: all that is due is parked.
-        for uid in ["a", "b", "c"] { slots.began(AttemptGroup(host: "elsewhere", uid: uid)) }
+        for uid in ["a", "b", "c"] { slots.began(AttemptGroup(host: "elsewhere", uid: uid), at: clock.now) }
         #expect(try await outbox.lease(limit: 9, beside: slots).leases.isEmpty)
         #expect(try await outbox.store.read { try $0.count(.due) } == 0)
         slots = AttemptSlots(outbox.policy)
@@ -122,6 +122,26 @@ import Testing
         #expect(try await outbox.store.read { try $0.count(.parked) } == 0)
     }
 
+    /// A round searches few groups, and the next one goes on behind them.
+    @Test func aGroupBehindHundredsThatMustWaitHasItsTurnInOneOfTheNextRounds() async throws {
+        let outbox = try await outbox(MemoryStore()) {
+            $0.attemptsPerUserMax = 1
+            $0.attemptsInFlightMax = 1_000
+        }
+        let users = (0..<300).map { "u\(1_000 + $0)" }
+        for user in users { try await outbox.addDevice(user, of: user, at: "\(user).example.com") }
+        try await outbox.send("a", to: users)
+        var slots = AttemptSlots(outbox.policy)
+        for user in users { slots.began(AttemptGroup(host: "elsewhere", uid: user), at: clock.now) }
+        #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
+        slots.ended(300, delivered, at: clock.now)
+        var round = try await outbox.lease(limit: 8, beside: slots)
+        #expect(round.leases.isEmpty && round.nextDueAt == clock.now + 50)
+        slots.turn = round.slots.turn
+        round = try await outbox.lease(limit: 8, beside: slots)
+        #expect(uids(round.leases) == ["u1299"])
+    }
+
     /// What is new and what waits get slots side by side.
     @Test func whatWaitsIsNotStarvedByWhatComes() async throws {
         let outbox = try await outbox(MemoryStore())
@@ -130,7 +150,7 @@ import Testing
         }
         try await outbox.send("1", to: ["waits"])
         var slots = AttemptSlots(outbox.policy)
-        for _ in 0..<3 { slots.began(AttemptGroup(host: "elsewhere", uid: "waits")) }
+        for _ in 0..<3 { slots.began(AttemptGroup(host: "elsewhere", uid: "waits"), at: clock.now) }
         #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
         try await outbox.send("2", to: ["comes"])
         try await outbox.send("3", to: ["more"])

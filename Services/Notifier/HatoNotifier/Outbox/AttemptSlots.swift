@@ -1,34 +1,130 @@
 import HatoModel
+import HatoPush
 
-/// How many attempts are under way, at which hosts and for which users, and whether one more may begin. Pure.
+/// Which attempts are under way, at which hosts and for which users, and whether one more may begin. Pure: its driver
+/// says what time it is, in milliseconds.
 ///
-/// A receiver that hangs holds its attempt until the time limit. So that those of one user, or of one host, take
-/// nothing from the others, each holds a part of all attempts at most.
+/// A receiver that does not respond holds its attempt until the time limit. So that those of one user, or of one host,
+/// take nothing from the others, each holds a part of all attempts at most. One person may have many users; therefore
+/// two more rules:
+///
+/// - Attempts that run for longer than `slowAfter` are slow. At most `slowMax` are, half of all; beyond, `timePassed`
+///   ends some. So the other half, the reserve, is free again after `slowAfter` at the latest.
+/// - The more attempts a user has, and the more of its hosts were silent lately, the more of the reserve must stay free
+///   when another one begins; more again if no receiver of the user has responded in time. The last places are for
+///   users that have neither attempts nor silent hosts, and had such a response.
 struct AttemptSlots: Sendable {
+    private struct Attempt {
+        var number: Int
+        var group: AttemptGroup
+        var began: Int64
+    }
+
+    /// In which the reserve is divided.
+    private static let reserveParts = 8
+    /// Parts that a user leaves to others for each of its attempts and silent hosts, after a response in time.
+    private static let partsOfKnown = 2
+    /// The same for a user of which nothing is known, which leaves one more in any case. More, so that of many new
+    /// users, whose receivers may all be silent, each soon has its first attempt.
+    private static let partsOfUnknown = 4
+
     private let policy: DeliveryPolicy
-    private(set) var count = 0
+    /// In the order in which they began.
+    private var running: [Attempt] = []
     private var ofUser: [String: Int] = [:]
     private var atHost: [String: Int] = [:]
+    private var receivers: ReceiverMemory
+    private var lastNumber = 0
     /// The group of lanes that had its turn last; the next one goes on behind it.
     var turn: AttemptGroup?
 
-    init(_ policy: DeliveryPolicy) { self.policy = policy }
-
-    /// How many more may begin in all.
-    var free: Int { max(0, policy.attemptsInFlightMax - count) }
-
-    func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }
-    func admitsUser(_ uid: String) -> Bool { ofUser[uid, default: 0] < policy.attemptsPerUserMax }
-    func admits(_ group: AttemptGroup) -> Bool { admitsHost(group.host) && admitsUser(group.uid) }
-
-    mutating func began(_ group: AttemptGroup) {
-        count += 1
-        ofUser[group.uid, default: 0] += 1
-        atHost[group.host, default: 0] += 1
+    init(_ policy: DeliveryPolicy) {
+        self.policy = policy
+        receivers = ReceiverMemory(silentFor: policy.silentFor.milliseconds)
     }
 
-    mutating func ended(_ group: AttemptGroup) {
-        count = max(0, count - 1)
+    var count: Int { running.count }
+    /// How many more may begin in all.
+    var free: Int { max(0, policy.attemptsInFlightMax - count) }
+    /// How many may be slow.
+    var slowMax: Int { min(policy.slowAttemptsMax, (policy.attemptsInFlightMax + 1) / 2) }
+
+    func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }
+
+    func admits(_ group: AttemptGroup) -> Bool {
+        admitsHost(group.host) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
+            && free > placesForOthers(beside: group)
+    }
+
+    /// How many places must stay free for other users when an attempt of this group begins.
+    private func placesForOthers(beside group: AttemptGroup) -> Int {
+        let (reserve, uid) = (policy.attemptsInFlightMax - slowMax, group.uid)
+        if receivers.isSilent(group) { return reserve }
+        let burdens = ofUser[uid, default: 0] + receivers.silentHosts(of: uid)
+        let parts = receivers.isPrompt(uid) ? burdens * Self.partsOfKnown : 1 + burdens * Self.partsOfUnknown
+        return reserve * min(parts, Self.reserveParts) / Self.reserveParts
+    }
+
+    // MARK: Events
+
+    /// Returns the number of the attempt.
+    @discardableResult
+    mutating func began(_ group: AttemptGroup, at now: Int64) -> Int {
+        lastNumber += 1
+        running.append(Attempt(number: lastNumber, group: group, began: now))
+        ofUser[group.uid, default: 0] += 1
+        atHost[group.host, default: 0] += 1
+        return lastNumber
+    }
+
+    /// Without effect after `timePassed` has ended the attempt.
+    mutating func ended(_ number: Int, _ outcome: DeliveryOutcome, at now: Int64) {
+        guard let index = running.firstIndex(where: { $0.number == number }) else { return }
+        let attempt = running.remove(at: index)
+        left(attempt.group)
+        let isSlow = now - attempt.began >= policy.slowAfter.milliseconds
+        switch outcome {
+        case .delivered: if !isSlow { receivers.respondedInTime(attempt.group.uid) }
+        case .failed: if isSlow { receivers.wasSilent(attempt.group, at: now) }
+        // Says nothing about the receiver, or it gets no more attempts.
+        case .postponed, .deviceGone: break
+        }
+    }
+
+    /// Ends slow attempts beyond `slowMax`, and returns their numbers: first of the users that have the most slow ones
+    /// and silent hosts together, and of these the ones that have run the longest.
+    mutating func timePassed(at now: Int64) -> [Int] {
+        receivers.forget(at: now)
+        let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }
+        guard slow.count > slowMax else { return [] }
+        var loads: [String: Int] = [:]
+        for attempt in slow { loads[attempt.group.uid, default: 0] += 1 }
+        let ranked = slow.map { attempt in
+            let (uid, load) = (attempt.group.uid, loads[attempt.group.uid, default: 0])
+            // Without this one the user has one less.
+            loads[uid] = load - 1
+            return (load: load + receivers.silentHosts(of: uid), attempt: attempt)
+        }.sorted { ($0.load, $1.attempt.number) > ($1.load, $0.attempt.number) }
+        let excess = ranked.prefix(slow.count - slowMax).map(\.attempt)
+        let numbers = Set(excess.map(\.number))
+        running.removeAll { numbers.contains($0.number) }
+        for attempt in excess {
+            left(attempt.group)
+            receivers.wasSilent(attempt.group, at: now)
+        }
+        return excess.map(\.number)
+    }
+
+    /// When `timePassed` may have an effect that matters; nil: not before something begins or ends.
+    var nextChange: Int64? {
+        guard count >= slowMax else { return nil }
+        let excess = running.map(\.began).sorted().dropFirst(slowMax).first.map { $0 + policy.slowAfter.milliseconds }
+        // Few times a second, however many are forgotten.
+        let forgetting = receivers.firstForgotten.map { ($0 / 250 + 1) * 250 }
+        return [excess, forgetting].compactMap { $0 }.min()
+    }
+
+    private mutating func left(_ group: AttemptGroup) {
         AttemptSlots.decrement(&ofUser, group.uid)
         AttemptSlots.decrement(&atHost, group.host)
     }

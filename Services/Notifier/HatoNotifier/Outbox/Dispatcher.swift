@@ -14,6 +14,8 @@ actor Dispatcher {
     private nonisolated let tick: AsyncStream<Void>.Continuation
     // State of this actor.
     private var slots: AttemptSlots
+    /// The calls of channels, by the numbers of their attempts.
+    private var calls: [Int: Task<DeliveryOutcome, Never>] = [:]
     private var timer: Task<Void, Never>?
     private var isStopping = false
 
@@ -49,19 +51,20 @@ actor Dispatcher {
     private func leaseWhatIsDue(_ group: inout DiscardingTaskGroup) async {
         timer?.cancel()
         timer = nil
-        guard slots.free > 0 else { return }
+        endSlowAttempts()
+        guard slots.free > 0 else {
+            if let next = slots.nextChange { wakeAt(next) }
+            return
+        }
         do {
             let round = try await outbox.lease(limit: slots.free, beside: slots)
             // Attempts may have ended meanwhile: only what began is taken over.
             slots.turn = round.slots.turn
-            for lease in round.leases { slots.began(lease.group) }
+            for lease in round.leases { begin(lease, &group) }
             outbox.metrics.attempting(slots.count)
-            for lease in round.leases {
-                group.addTask { await self.attempt(lease) }
-            }
             if round.isFull {
                 wake()
-            } else if let next = round.nextDueAt {
+            } else if let next = [round.nextDueAt, slots.nextChange].compactMap({ $0 }).min() {
                 wakeAt(next)
             }
         } catch {
@@ -69,6 +72,25 @@ actor Dispatcher {
                 .unleasedDeliveries, "deliveries cannot be leased", ["error": "\(error)"], level: .error)
             wakeAt(outbox.time.now() + 1_000)
         }
+    }
+
+    /// Their places are free at once; what became of them is recorded when their calls have returned.
+    private func endSlowAttempts() {
+        let numbers = slots.timePassed(at: outbox.time.now())
+        for number in numbers { calls.removeValue(forKey: number)?.cancel() }
+        outbox.metrics.attemptsEndedEarly(numbers.count)
+    }
+
+    private func begin(_ lease: Lease, _ group: inout DiscardingTaskGroup) {
+        let number = slots.began(lease.group, at: outbox.time.now())
+        let channel = channels[lease.platform]
+        // Unstructured: it can be ended on its own. The task that waits for it belongs to `run`.
+        let call = Task {
+            await channel?.deliver(lease.delivery)
+                ?? .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
+        }
+        calls[number] = call
+        group.addTask { await self.attempt(lease, number, call) }
     }
 
     private func wakeAt(_ time: Int64) {
@@ -79,31 +101,44 @@ actor Dispatcher {
         }
     }
 
-    private nonisolated func attempt(_ lease: Lease) async {
+    private nonisolated func attempt(
+        _ lease: Lease, _ number: Int, _ call: Task<DeliveryOutcome, Never>
+    ) async {
         let began = ContinuousClock.now
-        let outcome: DeliveryOutcome =
-            if let channel = channels[lease.platform] {
-                await channel.deliver(lease.delivery)
-            } else {
-                .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
-            }
+        var outcome = await withTaskCancellationHandler {
+            await call.value
+        } onCancel: {
+            call.cancel()
+        }
+        if call.isCancelled { outcome = outcome.endedEarly(after: outbox.policy.slowAfter) }
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
             NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
+        // Before it is recorded: a slow disk is no slow receiver.
+        await attemptEnded(number, outcome)
         do { try await outbox.record(outcome, of: lease) } catch {
             // The lease lapses and the delivery is attempted again: at least once.
             notices.notice(
                 .unrecordedAttempt, "the result of an attempt cannot be recorded",
                 ["delivery": "\(lease.delivery.id)", "error": "\(error)"], level: .error)
         }
-        await attemptEnded(at: lease.group)
+        wake()
     }
 
-    private func attemptEnded(at group: AttemptGroup) {
-        slots.ended(group)
+    private func attemptEnded(_ number: Int, _ outcome: DeliveryOutcome) {
+        calls[number] = nil
+        slots.ended(number, outcome, at: outbox.time.now())
         outbox.metrics.attempting(slots.count)
-        wake()
+    }
+}
+
+extension DeliveryOutcome {
+    /// What became of an attempt that was ended for others after `time`, or later. A response stays what it is.
+    fileprivate func endedEarly(after time: Duration) -> DeliveryOutcome {
+        guard case .failed(let response, _) = self, response.status == nil else { return self }
+        let error = "no response after \(time.milliseconds) ms, while too many other receivers did not respond"
+        return .failed(DeliveryResponse(error: error), retryAfter: nil)
     }
 }

@@ -20,6 +20,8 @@ struct LeaseRound: Sendable {
     var slots: AttemptSlots
     /// Whether there may be more that is due now.
     var isFull = false
+    /// Whether there may be parked lanes that may be attempted now, behind `slots.turn`.
+    var hasSkippedMany = false
     /// When the next lane is due; nil when none waits.
     var nextDueAt: Int64?
 }
@@ -27,11 +29,13 @@ struct LeaseRound: Sendable {
 extension Outbox {
     /// Rows that are looked at in one transaction.
     private static let rowsMax = 512
+    /// Milliseconds after which a round goes on that skipped as many groups as it may.
+    private static let skippingPause: Int64 = 50
 
     /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
     /// ends. Lanes whose user or host has as many attempts as it may are parked; groups of parked lanes take turns.
     func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
-        let (policy, now, rowsMax) = (policy, time.now(), Self.rowsMax)
+        let (policy, now, rowsMax, skippingPause) = (policy, time.now(), Self.rowsMax, Self.skippingPause)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
         return try await change { draft in
             var leasing = Leasing(began, until: now + policy.lease.milliseconds, policy)
@@ -45,6 +49,9 @@ extension Outbox {
             round.nextDueAt = try draft.transaction.rows(
                 RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
             ).first.flatMap { LaneRow($0.key)?.time }
+            if round.hasSkippedMany {
+                round.nextDueAt = min(round.nextDueAt ?? .max, now + skippingPause)
+            }
             return round
         }
     }
@@ -52,6 +59,9 @@ extension Outbox {
 
 /// One transaction that leases.
 private struct Leasing {
+    /// Groups that are skipped in one pass over those that wait: each costs a search, and there may be many thousands.
+    private static let skippedMax = 128
+
     var round: LeaseRound
     private let end: Int64
     private let policy: DeliveryPolicy
@@ -89,7 +99,7 @@ private struct Leasing {
     mutating func takeTurns(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
         var position = round.slots.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
         // The first pass begins in the middle: a whole one must find nothing.
-        var (visits, visitsOfPass, emptyPasses) = (0, 0, 0)
+        var (visits, visitsOfPass, emptyPasses, skipped) = (0, 0, 0, 0)
         while round.leases.count < limit, emptyPasses < 2 {
             guard visits < rowsMax else {
                 round.isFull = true
@@ -102,12 +112,19 @@ private struct Leasing {
                 (position, visitsOfPass) = (RecordKey(.parked).bytes, 0)
                 continue
             }
-            guard round.slots.admitsHost(group.host) else {
-                position = AttemptGroup.hostKey(group.host).end ?? position
+            position = group.key.end ?? position
+            guard round.slots.admits(group) else {
+                if !round.slots.admitsHost(group.host) {
+                    position = AttemptGroup.hostKey(group.host).end ?? position
+                }
+                skipped += 1
+                guard skipped < Self.skippedMax else {
+                    round.slots.turn = group
+                    round.hasSkippedMany = true
+                    return
+                }
                 continue
             }
-            position = group.key.end ?? position
-            guard round.slots.admitsUser(group.uid) else { continue }
             let next = try visited[group].map { last in
                 try draft.transaction.rows(group.key, after: last, limit: 1).first
             }
@@ -152,7 +169,7 @@ private struct Leasing {
         case .ignore, .waitUntil: break
         case .send:
             draft.moveHead(delivery, dueKey: row.key)
-            round.slots.began(group)
+            round.slots.began(group, at: draft.now)
             round.leases.append(
                 Lease(
                     key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform, group: group,

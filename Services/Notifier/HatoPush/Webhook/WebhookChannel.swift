@@ -81,6 +81,8 @@ public struct WebhookChannel: Channel {
                 return .failed(answer, retryAfter: nil)
             }
         }
+        // It was ended during the look-up: the receiver was not called.
+        if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }
         let request = request(to: admitted, delivery, signingSecrets)
         let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }
         return outcome ?? .failed(DeliveryResponse(error: "the notifier is stopping"), retryAfter: nil)

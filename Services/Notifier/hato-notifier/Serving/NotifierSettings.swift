@@ -62,6 +62,13 @@ enum NotifierSettings {
             set: { $0.delivery[keyPath: path] = .seconds($1) })
     }
 
+    private static func milliseconds(_ name: String, _ path: any PolicyPath<Duration>, _ help: String) -> Member {
+        let preset = DeliveryPolicy()[keyPath: path] / .milliseconds(1)
+        return Member(
+            setting: Setting(name, .integer(1...3_600_000), default: "\(Int(preset))", help: help),
+            set: { $0.delivery[keyPath: path] = .milliseconds($1) })
+    }
+
     private static let members: [Member] =
         [
             delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
@@ -71,6 +78,14 @@ enum NotifierSettings {
                 "attempts-per-user-max", \.attemptsPerUserMax, 1...4_096, "attempts at a time at devices of one user"),
             delivery(
                 "attempts-per-host-max", \.attemptsPerHostMax, 1...4_096, "attempts at a time at devices of one host"),
+            delivery(
+                "slow-attempts-max", \.slowAttemptsMax, 1...4_096,
+                "attempts at a time that are slow, half of all at most; beyond, those of users with the most end early"),
+            milliseconds(
+                "slow-attempt-milliseconds", \.slowAfter, "milliseconds after which an attempt is slow"),
+            seconds(
+                "silent-host-seconds", \.silentFor,
+                "seconds that a host which did not respond in time leaves half of all attempts to others, for one user"),
             seconds(
                 "backoff-first-seconds", \.backoff.first,
                 "longest wait after the first failure, in seconds; doubles with each failure"),
