@@ -42,6 +42,9 @@ private final class ReaderJobs: @unchecked Sendable {
     private let condition = ThreadCondition()
     private var jobs: TurnQueue<Job>
     private var sleepers = 0
+    /// Whether a sleeper was woken and has not looked for a job yet. It wakes the next one when it leaves jobs behind:
+    /// threads that are woken for each of many jobs at once find most of them taken.
+    private var isOneWaking = false
     private var isClosed = false
 
     /// - Parameter runningMax: how many of one client may run at a time.
@@ -54,13 +57,19 @@ private final class ReaderJobs: @unchecked Sendable {
         let (isTaken, wakes) = condition.withLock {
             if isClosed { return (false, false) }
             jobs.append(job, of: client)
-            // A signal costs a system call, so it is sent only when a thread sleeps that finds a job: one of this
-            // client may have to wait until another one of it has ended, and is then taken by that thread.
-            return (true, sleepers > 0 && jobs.hasNext)
+            return (true, mustWake())
         }
         // Not inside the lock, for which the thread would wait.
         if wakes { condition.signal() }
         return isTaken
+    }
+
+    /// A signal costs a system call, so it is sent only when a thread sleeps that finds a job: one of a client may have
+    /// to wait until another one of it has ended, and is then taken by that thread.
+    private func mustWake() -> Bool {
+        guard sleepers > 0, !isOneWaking, jobs.hasNext else { return false }
+        isOneWaking = true
+        return true
     }
 
     /// Sleeps until a job may run; nil when the queue is closed, and each job that still waits is for a thread that
@@ -68,16 +77,19 @@ private final class ReaderJobs: @unchecked Sendable {
     ///
     /// - Parameter ended: the client of the job that this thread has run before.
     func takeNext(after ended: String?) -> (job: Job, client: String?)? {
-        condition.withLock {
+        let (next, wakes) = condition.withLock { () -> ((job: Job, client: String?)?, Bool) in
             jobs.ended(of: ended)
             while true {
-                if let next = jobs.takeNext() { return next }
-                if isClosed { return nil }
+                if let next = jobs.takeNext() { return (next, mustWake()) }
+                if isClosed { return (nil, false) }
                 sleepers += 1
                 condition.wait()
                 sleepers -= 1
+                isOneWaking = false
             }
         }
+        if wakes { condition.signal() }
+        return next
     }
 
     /// Refuses further jobs; those that wait still run.

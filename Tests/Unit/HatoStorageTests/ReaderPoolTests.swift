@@ -22,6 +22,26 @@ struct ReaderPoolTests {
         #expect(try await done.first(5).dropFirst(2) == ["a0", "a1", "a2"])
     }
 
+    /// Each thread that wakes wakes the next one when it leaves jobs behind.
+    @Test func jobsThatComeAtOnceRunOnAllThreadsAlthoughEachBlocks() async throws {
+        let pool = try ReaderPool(threads: 3)
+        let done = Collected<Int>()
+        for round in 0..<50 {
+            let gate = Latch()
+            for client in ["a", "b"] {
+                pool.submit(of: client) {
+                    gate.wait()
+                    done.append(round)
+                }
+            }
+            pool.submit(of: "c") {
+                gate.open()
+                done.append(round)
+            }
+            #expect(try await done.first(3 * (round + 1)).suffix(3) == [round, round, round])
+        }
+    }
+
     @Test func aSingleThreadRunsJobsOfAClient() async throws {
         let pool = try ReaderPool(threads: 1)
         let done = Collected<Int>()
