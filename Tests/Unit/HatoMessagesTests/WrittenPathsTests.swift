@@ -104,7 +104,7 @@ import Testing
         #expect(paths.contains("/a", of: database, after: 9))
         #expect(!paths.contains("/a", of: database, after: 10))
         for version in 11...1_000 as ClosedRange<UInt64> {
-            paths.append(try note(version, "/p/k\(version)", database))
+            paths.append([try note(version, "/p/k\(version)", database)])
         }
         #expect(paths.contains("/a", of: database, after: 10), "forgotten")
         #expect(!paths.contains("/a", of: database, after: 980))
@@ -120,7 +120,7 @@ import Testing
         #expect(creation("/p/k1000", by: "masuo", byteCount: 2) == nil)
         #expect(creation("/p/k1000", by: "sazae") == nil)
         #expect(creation("/p/k11", by: "masuo") == nil, "forgotten")
-        paths.append(try note(1_001, "/p/k1000", database, value: .string("another size")))
+        paths.append([try note(1_001, "/p/k1000", database, value: .string("another size"))])
         #expect(creation("/p/k1000", by: "masuo") == nil && creation("/p/k1000", by: "masuo", byteCount: 14) == 1_001)
     }
 

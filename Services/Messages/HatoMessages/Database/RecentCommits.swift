@@ -8,13 +8,11 @@ import Synchronization
 ///
 /// Of commits that are planned but not yet durable, which have no record yet, it holds the notes; of durable ones which
 /// paths they wrote.
+///
+/// A commit that becomes durable is for a moment in both. So who asks both asks for the pending ones first.
 final class RecentCommits: Sendable {
-    private struct State {
-        var pending: [CommitNote] = []
-        var durable: WrittenPaths
-    }
-
-    private let state: Mutex<State>
+    private let notes = Mutex<[CommitNote]>([])
+    private let durable: Mutex<WrittenPaths>
 
     /// A service that starts reads so many records, and so many bytes of them: some milliseconds, and memory beside
     /// the replay of the log. A record has 1 MiB at most.
@@ -26,8 +24,8 @@ final class RecentCommits: Sendable {
     init(_ store: any Store) {
         let (notes, start) = Self.newest(of: store)
         var durable = WrittenPaths(start: start)
-        for note in notes.reversed() { durable.append(note) }
-        state = Mutex(State(durable: durable))
+        durable.append(notes.reversed())
+        self.durable = Mutex(durable)
     }
 
     /// The newest first, and the version before them. What is behind a record that cannot be read is not known.
@@ -49,30 +47,27 @@ final class RecentCommits: Sendable {
     }
 
     /// In write closures.
-    func append(_ note: CommitNote) { state.withLock { $0.pending.append(note) } }
+    func append(_ note: CommitNote) { notes.withLock { $0.append(note) } }
 
+    /// The next commits are planned meanwhile, so what takes a moment is done without the lock that `append` needs.
     func becameDurable(through version: UInt64) {
-        state.withLock { state in
-            let count = state.pending.firstIndex { $0.version > version } ?? state.pending.count
-            for note in state.pending[..<count] { state.durable.append(note) }
-            state.pending.removeSubrange(..<count)
-        }
+        let ended = notes.withLock { notes in Array(notes.prefix { $0.version <= version }) }
+        durable.withLock { $0.append(ended) }
+        notes.withLock { $0.removeFirst(ended.count) }
     }
 
     /// Those that are planned but not yet durable.
-    var pending: [CommitNote] { state.withLock { $0.pending } }
+    var pending: [CommitNote] { notes.withLock { $0 } }
 
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
     func wasWritten(_ path: TreePath, of database: DatabaseID, after version: UInt64) -> Bool {
-        state.withLock { state in
-            state.durable.contains(path, of: database, after: version)
-                || state.pending.contains { note in
-                    note.database == database && note.version > version
-                        && note.changes.contains {
-                            $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node)
-                        }
+        let isPending = pending.contains { note in
+            note.database == database && note.version > version
+                && note.changes.contains {
+                    $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node)
                 }
         }
+        return isPending || durable.withLock { $0.contains(path, of: database, after: version) }
     }
 
     enum Creation {
@@ -85,12 +80,11 @@ final class RecentCommits: Sendable {
     ///
     /// - Parameter byteCount: of the node (`TreeNode.byteCount`), for durable commits; nil: any.
     func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> Creation? {
-        state.withLock { state in
-            for note in state.pending.reversed() where note.database == database && note.uid == uid {
-                if let change = note.creation(of: path) { return .pending(change.after) }
-            }
-            return state.durable.creation(at: path, of: database, by: uid, byteCount: byteCount).map { .durable($0) }
+        for note in pending.reversed() where note.database == database && note.uid == uid {
+            if let change = note.creation(of: path) { return .pending(change.after) }
         }
+        return durable.withLock { $0.creation(at: path, of: database, by: uid, byteCount: byteCount) }
+            .map { .durable($0) }
     }
 }
 
