@@ -11,7 +11,7 @@ extension QueryRunner {
         _ sortKeys: [SortKey], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
     ) throws {
         let result = ChildrenWriter(
-            nodes: nodes, base: nodes.codec.key(of: path), format: format,
+            base: nodes.codec.key(of: path), format: format,
             limit: JSONLimit(bytesMax: bytesMax, after: writer.count))
         writer.beginObject()
         var rest = sortKeys[...]
@@ -34,14 +34,16 @@ extension QueryRunner {
         guard let last = run.last, let upper = TreeKeyCodec.upperBound(of: result.prefix(of: last.key)) else { return }
         var index = run.startIndex
         var prefix = result.prefix(of: run[index].key)
-        var rows = result.begin(run[index].key, prefix, &writer)
+        writer.member(run[index].key.text)
+        var rows = NodeRowsWriter(nodes, base: prefix, format: result.format, limit: result.limit)
         try nodes.reader.scan(lower: prefix, upper: upper, reverse: false) { row, value in
             while !Self.begins(row, with: prefix) {
                 try rows.finish(&writer)
                 index += 1
                 guard index < run.endIndex else { return .stop }
                 prefix = result.prefix(of: run[index].key)
-                rows = result.begin(run[index].key, prefix, &writer)
+                writer.member(run[index].key.text)
+                rows.restart(base: prefix)
                 if Self.isBefore(row, prefix) { return .seek(prefix) }
             }
             try rows.append(row, value, to: &writer)
@@ -51,7 +53,9 @@ extension QueryRunner {
         while index < run.endIndex {
             try rows.finish(&writer)
             index += 1
-            if index < run.endIndex { rows = result.begin(run[index].key, prefix, &writer) }
+            guard index < run.endIndex else { break }
+            writer.member(run[index].key.text)
+            rows.restart(base: prefix)
         }
     }
 
@@ -73,20 +77,14 @@ extension QueryRunner {
 
 /// The common parameters of the children of one result.
 private struct ChildrenWriter {
-    let nodes: NodeReader
     /// The common prefix of the rows of the collection.
-    var base: [UInt8]
-    var format: NodeReader.Format
-    var limit: JSONLimit
+    let base: [UInt8]
+    let format: NodeReader.Format
+    let limit: JSONLimit
 
     func prefix(of key: TreeKey) -> [UInt8] {
         var bytes = base
         TreeKeyCodec.append(key, to: &bytes)
         return bytes
-    }
-
-    func begin(_ key: TreeKey, _ prefix: [UInt8], _ writer: inout JSONWriter) -> NodeRowsWriter {
-        writer.member(key.text)
-        return NodeRowsWriter(nodes, base: prefix, format: format, limit: limit)
     }
 }

@@ -130,6 +130,14 @@ struct NodeRowsWriter {
         try limit.check(writer)
     }
 
+    /// Begins another node after `finish`, and keeps its buffers: allocating them costs as much as writing a small one.
+    mutating func restart(base: [UInt8]) {
+        cursor.restart(base: base)
+        named = 0
+        leafStart = nil
+        isEmpty = true
+    }
+
     /// Opens the objects and arrays above the current row and writes the names of its keys.
     private mutating func openContainers(_ writer: inout JSONWriter) throws {
         while named < cursor.depth {

@@ -1,7 +1,7 @@
 /// Follows rows in key order and determines which keys of the path changed from one row to the next.
 struct RowCursor {
     /// The number of bytes before the first key.
-    let base: Int
+    private(set) var base: Int
     private(set) var row: [UInt8]
     /// The end of each key of the current row.
     private(set) var ends: [Int] = []
@@ -11,6 +11,15 @@ struct RowCursor {
     init(base: [UInt8]) {
         self.base = base.count
         row = base
+    }
+
+    /// Begins anew, and keeps its buffers.
+    mutating func restart(base: [UInt8]) {
+        self.base = base.count
+        row.removeAll(keepingCapacity: true)
+        row.append(contentsOf: base)
+        ends.removeAll(keepingCapacity: true)
+        isPriority = false
     }
 
     /// The number of keys of the current row after the base.
