@@ -15,7 +15,7 @@ public final class RocksDBStore: Store {
     public let epoch: StoreEpoch
     let database: RocksDatabase
     private let writer: GroupCommit<RocksWriter>
-    private let readers: ReaderPool
+    private let readers: ReaderThreads
     private let limits: StoreLimits
     private let prepared: PreparedFiles
     private let memory: RocksDBMemory
@@ -84,7 +84,7 @@ public final class RocksDBStore: Store {
         memory = options.memory
         limits = options.limits
         compacted = Atomic(forgotten)
-        readers = try ReaderPool(threads: options.limits.readerThreads)
+        readers = try ReaderThreads(options.limits)
         writer = try GroupCommit(
             RocksWriter(database, in: folder), at: RocksSnapshot(version: version, derived: nil, of: database),
             limits: options.limits)
@@ -252,8 +252,8 @@ public final class RocksDBStore: Store {
         writer.submitSnapshot(of: client, endsGroup: endsGroup, completion)
     }
 
-    public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        readers.submit(of: client, body)
+    public func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        readers.submit(of: client, isLong: isLong, body)
     }
 
     @discardableResult

@@ -60,10 +60,13 @@ public protocol Store: AnyObject, Sendable {
     /// that is closed already it runs before `submitRead` returns.)
     ///
     /// Clients take turns: a client waits for at most one `body` of each other client, however many those have
-    /// submitted. The reads of one client begin in the order of submission.
+    /// submitted. The reads of one client begin in the order of submission. Long ones have other threads,
+    /// which give way.
     ///
-    /// - Parameter client: the name of the client that caused the work; nil for the service itself.
-    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void)
+    /// - Parameters:
+    ///   - client: the name of the client that caused the work; nil for the service itself.
+    ///   - isLong: whether it may take longer than a moment.
+    func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void)
 
     /// Calls `observer` on a thread of the writer for every durable group of commits, in order, before its completions,
     /// and `ended` once when the store has closed or failed; nothing is called after that.
@@ -134,6 +137,11 @@ extension StoreWrite {
 extension Store {
     /// Without files there is no damage.
     public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] { [] }
+
+    /// A read that takes a moment only.
+    public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
+        submitRead(of: client, isLong: false, body)
+    }
 
     /// The same with closures: `body` writes, `completion` receives its result.
     public func submit<Outcome: Sendable>(

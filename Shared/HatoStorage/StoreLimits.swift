@@ -13,6 +13,8 @@ public struct StoreLimits: Sendable, Hashable {
     /// Threads that run the reads of `submitRead`. One client has all but one of them at most (`ReaderPool`): with
     /// three, its reads still keep two processors busy.
     public var readerThreads = 3
+    /// Threads that run those that may take longer than a moment; they give way to others.
+    public var longReaderThreads = 2
 
     /// A longer key fails its transaction.
     public static let keyBytesMax = 65_535

@@ -1,18 +1,19 @@
-"""The honest client, in a process of its own: a connection to messages, one to auth for its sign-ins, a webhook."""
+"""The honest client, in a process of its own: two connections to messages, one to auth for its sign-ins, a webhook."""
 
 import os
 import signal
 import threading
 import time
 
-from wire import CONTEXT, Client, Lost, Refused, line
+from wire import CONTEXT, Client, Lost, Refused, line, set_line
 
 EMAIL, PASSWORD = "honest@example.com", "honest and patient"
-OPERATIONS = ("small set", "small get", "300 kB set", "300 kB get", "sign-in", "notification")
+OPERATIONS = ("small set", "small get", "300 kB set", "300 kB get", "listen", "sign-in", "notification")
 SECONDS_MAX = 30.0
 SIGN_IN_EVERY = 2.0
+LISTEN_EVERY = 0.2
 NOTIFY_EVERY = 0.5
-SMALL, LARGE = "/shared/honest/small", "/shared/honest/large"
+SMALL, LARGE, LIST = "/shared/honest/small", "/shared/honest/large", "/shared/honest/list"
 TEXT = "h" * 300_000
 
 
@@ -72,6 +73,8 @@ class HonestClient:
         self.webhook.start()
         notifications = threading.Thread(target=self._notify, args=(figures,))
         notifications.start()
+        listens = threading.Thread(target=self._listen, args=(Client(ports, "messages", token, self.source), figures))
+        listens.start()
         messages = Client(ports, "messages", token, self.source)
         while not self.ends.value and os.getppid() == parent:
             number += 1
@@ -88,6 +91,7 @@ class HonestClient:
         self.ends.value = 1
         sign_ins.join()
         notifications.join()
+        listens.join()
         sender.send(figures)
 
     def _sign_in(self, auth, figures):
@@ -108,6 +112,26 @@ class HonestClient:
     def _pause(self, end):
         while not self.ends.value and time.monotonic() < end:
             time.sleep(0.05)
+
+    def _listen(self, client, figures):
+        """Listens again and again to 200 children, by a query for which there is no index."""
+        value = "{" + ",".join(f'"k{number:03}":{{"date":{number}}}' for number in range(200)) + "}"
+        is_there = False
+        while not self.ends.value:
+            begin = time.monotonic()
+            kept = figures.setdefault((self.phase.value, "listen"), Figures())
+            try:
+                if not is_there:
+                    client.send(set_line(LIST, value))
+                    is_there = True
+                kept.seconds.append(client.listen({"path": LIST, "query": {"orderBy": "date"}}, SECONDS_MAX))
+                kept.answered += 1
+            except Refused as error:
+                kept.refused[str(error)] = kept.refused.get(str(error), 0) + 1
+            except Lost as error:
+                kept.longest_lost = max(kept.longest_lost, time.monotonic() - begin)
+                kept.lost[str(error)] = kept.lost.get(str(error), 0) + 1
+            self._pause(begin + LISTEN_EVERY)
 
     def _measure(self, figures, operation, client, call):
         data, expected = call

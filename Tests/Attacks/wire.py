@@ -84,6 +84,24 @@ class Client:
             self.close()
             raise Lost(str(error)) from error
 
+    def listen(self, params, seconds=30.0):
+        """Listens until the first event, then ends that. Returns the seconds until the event; raises Refused or Lost."""
+        begin = time.monotonic()
+        deadline = begin + seconds
+        try:
+            self._open(deadline)
+            result = self._exchange(line("messages.listen", params), 1, deadline)
+            # Events come after the response.
+            while (message := json.loads(self._line(deadline))).get("method") != "messages.event":
+                if message.get("method") == "messages.cancelled":
+                    raise EOFError(message["params"]["reason"])
+            seconds = time.monotonic() - begin
+            self._exchange(line("messages.unlisten", {"subscription": result["subscription"]}), 1, deadline)
+            return seconds
+        except (OSError, EOFError) as error:
+            self.close()
+            raise Lost(str(error)) from error
+
     def _open(self, deadline):
         if self.socket is not None:
             return

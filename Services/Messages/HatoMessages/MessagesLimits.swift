@@ -9,7 +9,7 @@ public struct MessagesLimits: Limits, Hashable {
     public var responseBytesMax = 16 << 20
     /// Rows that a read may take before it is counted as a large one, of which few run at a time. So many take some
     /// 20 ms of a reader's thread.
-    public var unreservedReadRowsMax = 20_000
+    public var unreservedReadRowsMax = 2_000
     /// Listeners of one connection.
     public var listenersPerConnectionMax = 10_000
     /// Listeners of one user, or of one address without a signed-in user; those of administrators are not counted.
@@ -39,7 +39,7 @@ public struct MessagesLimits: Limits, Hashable {
     /// The same of the service.
     public var catchUpsMax = 64
     /// How many of them may take more than 64 KiB at one time; one of each client.
-    public var largeCatchUpsMax = 4
+    public var largeCatchUpsMax = 8
     /// Events of at least so many bytes are in memory once for all their receivers; the budget of the process counts
     /// them; a copy of a smaller one for each costs less.
     public var sharedEventBytesMin = 4 << 10
@@ -51,8 +51,9 @@ public struct MessagesLimits: Limits, Hashable {
     /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
     /// its turn; those of the topics that are left come in later turns.
     public var eventsTurnMs = 10
-    /// Topics whose events are worked out on readers' threads at one time; one of each client.
-    public var topicUpdatesMax = 2
+    /// Topics whose events are worked out on readers' threads at one time, and the same of those that take long; one
+    /// of each client.
+    public var topicUpdatesMax = 16
     /// Milliseconds for which the publisher's thread authorises listeners again after commits that may have changed
     /// their rights, before other work has its turn; at least one verdict is found in a turn.
     public var rightsTurnMs = 5
@@ -171,7 +172,7 @@ public struct MessagesLimits: Limits, Hashable {
             "milliseconds for which the events of one group of commits are worked out on the publisher's thread"),
         Limit(
             "topic-updates-max", \.topicUpdatesMax, 1...1_000,
-            "topics whose events are worked out on readers' threads at one time"),
+            "topics whose events are worked out on readers' threads at one time, and the same of those that take long"),
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "milliseconds for which listeners are authorised again at a time when what their rights depend on has changed"

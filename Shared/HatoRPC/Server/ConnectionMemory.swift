@@ -10,6 +10,8 @@ final class ConnectionMemory {
     private(set) var account: ClientAccount
     /// There when the request in flight is the one that may run although too much is held.
     private var exemption: ProcessBudget.StartExemption?
+    /// Reads with a small reservation, as last counted.
+    private var countedReads = 0
     /// Whether the budget has called this connection to look whether its request may start.
     private var isCalled = false
 
@@ -24,7 +26,19 @@ final class ConnectionMemory {
     /// - Parameter lineBytes: the memory of what was read, without what its line has claimed.
     func count(lineBytes: Int) {
         let change = state.machine.memoryChanged(lineBytes: lineBytes, unsentBytes: state.connection.unsentOwnBytes)
+        let reads = countReads(state.machine.smallReads)
         if change != 0 { budget.add(change, to: account) }
+        // What is given back wakes those that wait.
+        if reads < 0, change >= 0 { budget.offerStarts() }
+    }
+
+    /// Returns by how much the count changes.
+    @discardableResult
+    private func countReads(_ count: Int) -> Int {
+        let change = count - countedReads
+        countedReads = count
+        if change != 0 { budget.readsChanged(by: change) }
+        return change
     }
 
     /// Another client is charged from now on.
@@ -43,6 +57,7 @@ final class ConnectionMemory {
     func leave(counted: Int) {
         if let exemption { budget.returnExemption(exemption) }
         exemption = nil
+        countReads(0)
         budget.add(-counted, to: account)
         budget.leave(account)
     }

@@ -362,11 +362,14 @@ struct ConnectionStateMachine: Hashable, Sendable {
     mutating func memoryChanged(lineBytes: Int, unsentBytes: Int) -> Int {
         guard phase != .closed else { return 0 }
         // What is read elsewhere is charged by itself.
-        let reserved = (readsInFlight - outgrownReads) * limits.readBytes
+        let reserved = smallReads * limits.readBytes
         let held = lineBytes + unansweredBytes(unsentBytes) - lineElsewhereBytes + reserved
         defer { countedBytes = held }
         return held - countedBytes
     }
+
+    /// Reads that run with a small reservation.
+    var smallReads: Int { phase == .closed ? 0 : readsInFlight - outgrownReads }
 
     /// Requests that have not ended, and responses that are not taken: it becomes less by itself.
     private func unansweredBytes(_ unsentBytes: Int) -> Int {

@@ -20,6 +20,7 @@ extension ProcessBudget {
 
     func mayStart(_ start: Start, _ account: ClientAccount) -> Bool {
         usedBytes <= withGate(start) { $0.limit } && account.usedBytes <= clientMax
+            && (start != .read || freeSmallReads > 0)
     }
 
     /// Nil when another one has it. To be returned when the request ends.
@@ -99,7 +100,11 @@ extension ProcessBudget {
         withGate(start) { gate in
             gate.change { state in
                 var ready: [@Sendable () -> Void] = []
+                // What may start, as if each were a read.
                 var free = gate.limit - usedBytes
+                if case .read = start {
+                    free = min(free, freeSmallReads.multipliedReportingOverflow(by: readBytes).partialValue - 1)
+                }
                 var isExemptionFree = !gate.isExempt.load(ordering: .sequentiallyConsistent)
                 while let connection = state.queue.next(memory(mayStart: free >= 0 || isExemptionFree)) {
                     if free < 0 { isExemptionFree = false }

@@ -9,9 +9,9 @@ import Synchronization
 ///
 /// - Lines that grow beyond one read claim the buffer they will lie in (`LineClaims`). They get three quarters of the
 ///   limit; so all claims together leave free memory for responses.
-/// - The size of a read's result is not known before. It starts with a small reservation, and while a client holds more
-///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
-///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
+/// - The size of a read's result is not known before. It starts with a small reservation, of which all take a quarter of
+///   the limit at most. While a client holds more than its share, or all hold more than the limit, only one at a time
+///   of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
 ///   the limit, or seven eighths if it is of medium length: what is written in large pieces leaves memory for small
 ///   reads, and long lines leave some for shorter ones.
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
@@ -29,6 +29,10 @@ final class ProcessBudget: Sendable {
     let clientMax: Int
     /// What a read reserves when it starts.
     let readBytes: Int
+    /// How many have such a reservation, and may have one: what waits for a reader's thread takes no memory that lines
+    /// need.
+    private let smallReads = Atomic(0)
+    private let smallReadsMax: Int
     private let used = Atomic(0)
     private let clients = Mutex<[String: Client]>([:])
     /// See ProcessBudget+Lines.swift.
@@ -52,6 +56,7 @@ final class ProcessBudget: Sendable {
         limit = limits.processBytesInFlightMax
         clientMax = limits.clientBytesInFlightMax
         readBytes = max(1, limits.unreservedReadBytesMax)
+        smallReadsMax = max(1, limit / 4 / readBytes)
         linesMax = limit - limit / 4
         readStarts = StartGate(limit: limit)
         lineStarts = StartGate(limit: linesMax)
@@ -70,6 +75,12 @@ final class ProcessBudget: Sendable {
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
     /// What nothing takes; less than 0 when more is taken than the limit.
     var freeBytes: Int { limit - usedBytes }
+
+    /// How many reads more may start with a small reservation.
+    var freeSmallReads: Int { smallReadsMax - smallReads.load(ordering: .sequentiallyConsistent) }
+
+    /// So many more, or fewer, have a small reservation; their memory is counted after this.
+    func readsChanged(by count: Int) { smallReads.wrappingAdd(count, ordering: .sequentiallyConsistent) }
 
     // MARK: Clients
 

@@ -27,8 +27,11 @@ public struct RPCRouter: Sendable {
 
     /// A synchronous method: called on the event loop in order of arrival, also while earlier ones have not ended.
     /// Never blocks.
+    ///
+    /// - Parameter isSmall: whether its result is always small, so that it starts without free memory.
     public mutating func handleInOrder<Request: RPCRequest>(
-        _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void
+        _: Request.Type, isSmall: Bool = false,
+        _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void
     ) {
         let start: RPCMethod.SynchronousHandler = { params, context, pending in
             do {
@@ -37,7 +40,7 @@ public struct RPCRouter: Sendable {
                 pending.fail(Request.showingWhatIsRight(error))
             }
         }
-        add(Request.self, isRead: Request.effect == .read, .synchronous(start))
+        add(Request.self, isRead: Request.effect == .read && !isSmall, .synchronous(start))
     }
 
     /// Throws when a declared method has no handler, naming it.

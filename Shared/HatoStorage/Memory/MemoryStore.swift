@@ -8,7 +8,7 @@ public final class MemoryStore: Store {
     public let epoch: StoreEpoch
     private let rows: MemoryRows
     private let writer: GroupCommit<MemoryRows>
-    private let readers: ReaderPool
+    private let readers: ReaderThreads
 
     /// Throws when the operating system gives no threads.
     public convenience init(limits: StoreLimits = StoreLimits()) throws(StoreError) {
@@ -23,7 +23,7 @@ public final class MemoryStore: Store {
     private init(epoch: StoreEpoch, history: MemoryHistory, limits: StoreLimits) throws(StoreError) {
         self.epoch = epoch
         rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
-        readers = try ReaderPool(threads: limits.readerThreads)
+        readers = try ReaderThreads(limits)
         // Created last: an error after it would leave its threads running.
         writer = try GroupCommit(rows, at: rows.snapshot(at: history.version, derived: nil), limits: limits)
     }
@@ -47,8 +47,8 @@ public final class MemoryStore: Store {
         writer.submitSnapshot(of: client, endsGroup: endsGroup, completion)
     }
 
-    public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        readers.submit(of: client, body)
+    public func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        readers.submit(of: client, isLong: isLong, body)
     }
 
     @discardableResult

@@ -4,11 +4,13 @@
 package final class ReaderPool: Sendable {
     private let jobs: ReaderJobs
 
-    package init(threads: Int) throws(StoreError) {
+    /// - Parameter givesWay: whether the threads have a lower priority than others.
+    package init(threads: Int, givesWay: Bool = false) throws(StoreError) {
         jobs = ReaderJobs(ofOneClient: max(1, threads - 1))
         for _ in 0..<max(1, threads) {
             let jobs = jobs
             try startThread {
+                if givesWay { lowerThreadPriority() }
                 var ended: String?
                 while let next = jobs.takeNext(after: ended) {
                     next.job()

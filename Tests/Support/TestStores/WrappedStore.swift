@@ -25,8 +25,8 @@ extension WrappedStore {
         _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) { store.submitSnapshot(of: client, endsGroup: endsGroup, completion) }
 
-    public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        store.submitRead(of: client, body)
+    public func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        store.submitRead(of: client, isLong: isLong, body)
     }
 
     @discardableResult

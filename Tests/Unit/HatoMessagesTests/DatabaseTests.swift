@@ -291,13 +291,9 @@ final class KeptStore: WrappedStore {
 
     /// The records of commits that were read.
     var recordsRead: Int { records.load(ordering: .relaxed) }
-    /// The clients that its readers were asked for, in order.
-    let readClients = Mutex<[String?]>([])
-
-    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
-        readClients.withLock { $0.append(client) }
-        guard topicsAreSlow.load(ordering: .relaxed), client == TopicNotifier.client else {
-            return store.submitRead(of: client, body)
+    func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        guard topicsAreSlow.load(ordering: .relaxed), client?.hasPrefix(TopicNotifier.readers) == true else {
+            return store.submitRead(of: client, isLong: isLong, body)
         }
         slowReads.withLock { $0.append((store.version, body)) }
     }

@@ -1,11 +1,6 @@
 import Foundation
+import HatoStorage
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// A few threads for work that takes a core for a tenth of a second, with a short queue in which clients take turns
 /// (`HashingQueue`).
@@ -84,7 +79,8 @@ final class HashingPool: Sendable {
     /// A thread works until the queue is empty. The cost of starting one is negligible compared with a hash.
     private func start(_ first: Job) {
         Thread.detachNewThread { [self] in
-            Self.giveWay()
+            // With as many threads as cores, hashing would delay every other call.
+            lowerThreadPriority()
             var job: Job? = first
             while let current = job {
                 if current.isUnwanted() { current.refuse() } else { current.run() }
@@ -95,15 +91,5 @@ final class HashingPool: Sendable {
                 }
             }
         }
-    }
-
-    /// Lowers the thread's priority: with as many threads as cores, hashing would delay every other call; event loops
-    /// and the store's writer take precedence.
-    private static func giveWay() {
-        #if os(Linux)
-            // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread
-            // only.
-            _ = setpriority(0, 0, 10)
-        #endif
     }
 }

@@ -23,9 +23,13 @@ struct LargeReading<Request: RPCRequest>: Sendable {
     var rowsMax: Int
 
     /// Runs the read when memory is reserved; never when the connection closes first.
+    ///
+    /// One with a smaller reservation than the largest runs among the short ones, and before those: few are granted at
+    /// a time, clients in turn.
     func begin() {
         reply.readAgain { reservation in
-            store.submitRead(of: client) { run(in: reservation) }
+            let isLong = reservation.resultBytesMax >= view.bytesMax
+            store.submitRead(of: isLong ? client : nil, isLong: isLong) { run(in: reservation) }
         }
     }
 

@@ -179,9 +179,10 @@ final class CatchUpReader {
         guard var job = reading.job else { return false }
         reading.hasBegun = true
         stopWaiting(reading)
-        job.bytesMax = isLarge ? parts.limits.responseBytesMax : Self.smallBytesMax
+        if isLarge { job.bytesMax = parts.limits.responseBytesMax }
+        if !isLarge { job.limit(to: Self.smallBytesMax, rowsMax: parts.limits.unreservedReadRowsMax) }
         let line = line
-        parts.store.submitRead(of: client) { [job] in
+        parts.store.submitRead(of: client, isLong: isLarge) { [job] in
             let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
             line.post { $0.catchUps.loaded(id, connection, members) }
         }

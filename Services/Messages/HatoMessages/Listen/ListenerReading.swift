@@ -17,7 +17,7 @@ struct ListenerReading: Sendable {
     let key: TopicKey
     /// As of the snapshot.
     let database: Database
-    let snapshot: any StoreSnapshot
+    private(set) var snapshot: any StoreSnapshot
     let waiters: TopicReading.Waiters
     let wanted: Wanted
     /// For `changedFrom`.
@@ -26,6 +26,12 @@ struct ListenerReading: Sendable {
     let window: QueryWindow?
     /// What it may take; more is `TreeError.tooBig`.
     var bytesMax: Int
+
+    /// What takes more bytes or rows is `TreeError.tooBig`.
+    mutating func limit(to bytesMax: Int, rowsMax: Int) {
+        self.bytesMax = bytesMax
+        snapshot = ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax)
+    }
 
     /// Nil: nothing to send.
     func members() throws -> EncodedJSON? {

@@ -34,6 +34,8 @@ final class Topic {
     struct Queued {
         var wanted: TopicUpdate.Wanted
         var window: QueryWindow?
+        /// Whether it has been found to take longer than a moment.
+        var isLong = false
     }
 
     /// A listener that goes on when the topic is ready.

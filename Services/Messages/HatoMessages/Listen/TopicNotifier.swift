@@ -10,13 +10,21 @@ final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
     private let line: Publisher.Line
-    /// Topics that wait for their turns to be worked out on a reader's thread.
-    private var queue = TurnQueue<UInt64>(runningMax: 1)
-    /// How many are under way there.
-    private var running = 0
+    /// Topics that are worked out on readers' threads: those that may take a moment only, and those that have taken
+    /// longer than that.
+    private var brief = Lane(isLong: false)
+    private var long = Lane(isLong: true)
     /// Topics whose events are short and wait for the next turn of the publisher's thread.
     private var short = TurnQueue<UInt64>()
     private var isTurnPosted = false
+
+    /// Topics that wait for their turns on readers' threads.
+    private struct Lane {
+        let isLong: Bool
+        var queue = TurnQueue<UInt64>(runningMax: 1)
+        /// How many are under way.
+        var running = 0
+    }
 
     init(_ registry: ListenerRegistry) {
         self.registry = registry
@@ -90,6 +98,8 @@ final class TopicNotifier {
 
     /// Works it out when it is its turn: on a reader's thread (`beginQueued`), or, what is short, on the publisher's in
     /// a later turn. `worked` goes on. Meanwhile responses to those who listen there wait.
+    ///
+    /// On a reader's thread it takes a moment at first; when it has to read more it begins again among the long ones.
     private func work(_ topic: Topic, _ queued: Topic.Queued, after sent: UInt64, isShort: Bool = false) {
         noteChanges(topic, queued.wanted, after: sent)
         topic.queue(queued, after: sent)
@@ -100,7 +110,11 @@ final class TopicNotifier {
             postTurn()
         } else {
             parts.metrics.workedElsewhere()
-            queue.append(topic.id, of: client)
+            if queued.isLong {
+                long.queue.append(topic.id, of: client)
+            } else {
+                brief.queue.append(topic.id, of: client)
+            }
         }
     }
 
@@ -147,7 +161,7 @@ final class TopicNotifier {
         var (client, least) = ("", Int.max)
         for listener in topic.live {
             let other = registry.totals.client(of: listener)
-            let count = queue.count(of: other) + short.count(of: other)
+            let count = brief.queue.count(of: other) + long.queue.count(of: other) + short.count(of: other)
             if count < least { (client, least) = (other, count) }
             if least == 0 { break }
         }
@@ -156,39 +170,58 @@ final class TopicNotifier {
 
     /// Begins what may be under way, as of the newest group: when each topic knows of all its commits.
     func beginQueued() {
-        while running < parts.limits.topicUpdatesMax, let (id, client) = queue.takeNext() {
+        begin(\.brief)
+        begin(\.long)
+    }
+
+    private func begin(_ lane: ReferenceWritableKeyPath<TopicNotifier, Lane>) {
+        while self[keyPath: lane].running < parts.limits.topicUpdatesMax,
+            let (id, client) = self[keyPath: lane].queue.takeNext()
+        {
             guard let topic = registry.topics[id], let queued = topic.takeQueued(),
                 var update = update(topic, queued.wanted, queued.window)
             else {
-                queue.ended(of: client)
+                self[keyPath: lane].queue.ended(of: client)
                 continue
             }
-            running += 1
+            self[keyPath: lane].running += 1
             if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
-            let (line, sharedMin) = (line, parts.limits.sharedEventBytesMin)
-            // Together they take the turns of one client, so that the requests of many are not behind them.
-            parts.store.submitRead(of: Self.client) { [update] in
+            let (line, limits, isLong) = (line, parts.limits, self[keyPath: lane].isLong)
+            parts.store.submitRead(of: Self.reader(of: client), isLong: isLong) { [update] in
                 var update = update
-                let members = Result { try update.work()?.shared(from: sharedMin) }
+                let meter =
+                    isLong
+                    ? nil : ReadingMeter(rows: limits.unreservedReadRowsMax, bytes: limits.catchUpBytesMax)
+                let members = Result { try update.work(meter)?.shared(from: limits.sharedEventBytesMin) }
                 line.post { [update] registry in
                     registry.notifier.worked(id, update, members)
-                    registry.notifier.ended(of: client)
+                    registry.notifier.ended(client, isLong: isLong)
                 }
             }
         }
     }
 
-    /// Of the readings of topics.
-    static let client = "topics"
+    /// What the readings for a client's listeners take turns as: its requests are not behind them, and no other
+    /// client's readings are.
+    private static func reader(of client: String?) -> String { readers + (client ?? "") }
 
-    private func ended(of client: String?) {
-        running -= 1
-        queue.ended(of: client)
+    /// The names of all readings of topics begin with this.
+    static let readers = "topics of "
+
+    private func ended(_ client: String?, isLong: Bool) {
+        let lane = isLong ? \TopicNotifier.long : \TopicNotifier.brief
+        self[keyPath: lane].running -= 1
+        self[keyPath: lane].queue.ended(of: client)
         beginQueued()
     }
 
     private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
         guard let topic = registry.topics[id], case .working(let sent) = topic.events else { return }
+        if case .failure(is ReadingMeter.Exhausted) = result {
+            var queued = update.queued
+            queued.isLong = true
+            return work(topic, queued, after: sent)
+        }
         topic.noteSent(nil)
         topic.events = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
         switch result {

@@ -17,7 +17,8 @@ struct ListeningMethods: Sendable {
     }
 
     func add(to router: inout RPCRouter) {
-        router.handleInOrder(Messages.Listen.self) { listen($0, $1, $2) }
+        // What is listened to comes as events, which are counted by themselves.
+        router.handleInOrder(Messages.Listen.self, isSmall: true) { listen($0, $1, $2) }
         router.handleInOrder(Messages.Unlisten.self) { request, context, reply in
             end(request.subscription, context, reply) { $0.unlisten($1, $2) }
         }

@@ -34,7 +34,7 @@ public struct QueryRunner {
         case .priorities:
             try addByPriority(at: path, to: &found)
         case .everyChild:
-            return try everyPlace(query, at: path, bytesMax: sortKeyBytesMax)
+            return try everyChild(query, at: path, bytesMax: sortKeyBytesMax)
         }
         return found.inOrder
     }
@@ -74,13 +74,11 @@ public struct QueryRunner {
 
     // MARK: Without an index
 
-    private func everyPlace(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortKey] {
+    private func everyChild(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortKey] {
         var sortKeys = LimitSelection(query.limit, bytesMax: bytesMax)
-        try nodes.forEachChildKey(of: path) { key in
-            if let sortKey = try sortKey(of: key, at: path, in: query), query.contains(sortKey) {
-                try sortKeys.add(sortKey)
-            }
-            return true
+        var scan = SortValueScan(of: path, by: query.order, nodes.codec)
+        try scan.run(nodes.reader) { sortKey in
+            if query.contains(sortKey) { try sortKeys.add(sortKey) }
         }
         return try sortKeys.inOrder()
     }

@@ -139,7 +139,7 @@ public struct NodeReader {
 
     /// The number of a child's rows that are stepped over before a seek skips the rest: a seek costs as much as some
     /// ten steps (measured on RocksDB: 2.3 and 0.15 µs).
-    private static let rowsPassedMax = 8
+    static let rowsPassedMax = 8
 
     func scan(_ base: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep) throws {
         try reader.scan(lower: base, upper: TreeKeyCodec.upperBound(of: base), reverse: false, visit)

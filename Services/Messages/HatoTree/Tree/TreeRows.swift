@@ -262,7 +262,7 @@ extension Span<UInt8> {
     fileprivate var copied: [UInt8] { withUnsafeBufferPointer { Array($0) } }
 
     /// Whether it comes after `other` in the order of rows.
-    fileprivate func isBehind(_ other: Span<UInt8>) -> Bool {
+    func isBehind(_ other: Span<UInt8>) -> Bool {
         let limit = Swift.min(count, other.count)
         var index = 0
         while index < limit {

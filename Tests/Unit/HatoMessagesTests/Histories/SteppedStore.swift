@@ -50,5 +50,7 @@ final class SteppedStore: WrappedStore {
 
     var store: any Store { memory }
 
-    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
+    func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        reads.withLock { $0.append(body) }
+    }
 }
