@@ -60,12 +60,12 @@ public protocol Store: AnyObject, Sendable {
     /// that is closed already it runs before `submitRead` returns.)
     ///
     /// Clients take turns: a client waits for at most one `body` of each other client, however many those have
-    /// submitted. The reads of one client begin in the order of submission. Long ones have other threads,
-    /// which give way.
+    /// submitted. The reads of one client begin in the order of submission. Both hold among short reads and
+    /// among long ones, which run on other threads, with a lower priority.
     ///
     /// - Parameters:
     ///   - client: the name of the client that caused the work; nil for the service itself.
-    ///   - isLong: whether it may take longer than a moment.
+    ///   - isLong: whether it may take so long that short reads of other clients must not wait for it.
     func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void)
 
     /// Calls `observer` on a thread of the writer for every durable group of commits, in order, before its completions,
@@ -138,7 +138,7 @@ extension Store {
     /// Without files there is no damage.
     public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] { [] }
 
-    /// A read that takes a moment only.
+    /// The same for a short read.
     public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
         submitRead(of: client, isLong: false, body)
     }

@@ -10,10 +10,10 @@ public struct StoreLimits: Sendable, Hashable {
     public var overlapWritesMin = 64
     /// One result of `commits` ends after the commit that reaches this many bytes of records.
     public var commitsBytesMax = 4 << 20
-    /// Threads that run the reads of `submitRead`. One client has all but one of them at most (`ReaderPool`): with
-    /// three, its reads still keep two processors busy.
+    /// Threads that run the short reads of `submitRead`. One client has all but one of them at most (`ReaderPool`):
+    /// with three, its reads still keep two processors busy.
     public var readerThreads = 3
-    /// Threads that run those that may take longer than a moment; they give way to others.
+    /// Threads that run the long ones, with a lower priority.
     public var longReaderThreads = 2
 
     /// A longer key fails its transaction.

@@ -33,7 +33,7 @@ class Webhook:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def send(self, number, seconds):
-        """Raises Refused if the write is, and Lost if the notification does not come."""
+        """Raises Refused if the write is refused, and Lost if the notification does not come."""
         end = time.monotonic() + seconds
         self.author.send(line("messages.push", {"path": PATH, "value": {"n": number}}), seconds=seconds)
         with self.changed:

@@ -12,6 +12,8 @@ HOSTS = 64
 PATH = "/shared/silent"
 # Opened before the processes of the attack begin, which accept their connections.
 LISTENERS = []
+# The tasks of `hold`: an event loop has only weak references to its tasks.
+HELD = set()
 
 
 def silent_devices(setup):
@@ -43,10 +45,6 @@ async def silenthooks(link):
         task = asyncio.create_task(hold(link.worker.loop, peer))
         HELD.add(task)
         task.add_done_callback(HELD.discard)
-
-
-# The event loop keeps no tasks.
-HELD = set()
 
 
 async def hold(loop, peer):

@@ -85,7 +85,7 @@ class Client:
             raise Lost(str(error)) from error
 
     def listen(self, params, seconds=30.0):
-        """Listens until the first event, then ends that. Returns the seconds until the event; raises Refused or Lost."""
+        """Listens until the first event, then unlistens. Returns the seconds until the event; raises Refused or Lost."""
         begin = time.monotonic()
         deadline = begin + seconds
         try:

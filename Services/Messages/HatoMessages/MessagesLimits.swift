@@ -7,8 +7,9 @@ public struct MessagesLimits: Limits, Hashable {
     /// Bytes of one response or one first event; larger ones are `too_big`: page, query or export (protocol §1).
     /// Follows the limit of the wire.
     public var responseBytesMax = 16 << 20
-    /// Rows that a read may take before it is counted as a large one, of which few run at a time. So many take some
-    /// 20 ms of a reader's thread.
+    /// Rows that a read may take before it is counted as a large one, of which few run at a time; so also a catch-up
+    /// read. Events of a topic that take more on a reader's thread are worked out by a long read. So many rows take
+    /// some milliseconds.
     public var unreservedReadRowsMax = 2_000
     /// Listeners of one connection.
     public var listenersPerConnectionMax = 10_000
@@ -38,7 +39,8 @@ public struct MessagesLimits: Limits, Hashable {
     public var catchUpsPerClientMax = 16
     /// The same of the service.
     public var catchUpsMax = 64
-    /// How many of them may take more than 64 KiB at one time; one of each client.
+    /// How many of them may take more than 64 KiB, or more than `unreservedReadRowsMax` rows, at one time; one of each
+    /// client.
     public var largeCatchUpsMax = 8
     /// Events of at least so many bytes are in memory once for all their receivers; the budget of the process counts
     /// them; a copy of a smaller one for each costs less.
@@ -51,8 +53,8 @@ public struct MessagesLimits: Limits, Hashable {
     /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
     /// its turn; those of the topics that are left come in later turns.
     public var eventsTurnMs = 10
-    /// Topics whose events are worked out on readers' threads at one time, and the same of those that take long; one
-    /// of each client.
+    /// Topics whose events are worked out on readers' threads by short reads at one time, and as many by long reads;
+    /// one of each client.
     public var topicUpdatesMax = 16
     /// Milliseconds for which the publisher's thread authorises listeners again after commits that may have changed
     /// their rights, before other work has its turn; at least one verdict is found in a turn.
@@ -160,7 +162,7 @@ public struct MessagesLimits: Limits, Hashable {
             "catch-ups-max", \.catchUpsMax, 1...10_000, "catch-up reads of the service at a time"),
         Limit(
             "large-catch-ups-max", \.largeCatchUpsMax, 1...1_000,
-            "catch-up reads of more than 64 KiB at a time"),
+            "catch-up reads of more than 64 KiB, or of many rows (`unreserved-read-rows-max`), at a time"),
         Limit(
             "shared-event-bytes-min", \.sharedEventBytesMin, 1...(1 << 30),
             "bytes from which on an event is in memory once for all its receivers"),
@@ -172,7 +174,7 @@ public struct MessagesLimits: Limits, Hashable {
             "milliseconds for which the events of one group of commits are worked out on the publisher's thread"),
         Limit(
             "topic-updates-max", \.topicUpdatesMax, 1...1_000,
-            "topics whose events are worked out on readers' threads at one time, and the same of those that take long"),
+            "topics whose events are worked out on readers' threads at one time; short and long ones separately"),
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "milliseconds for which listeners are authorised again at a time when what their rights depend on has changed"

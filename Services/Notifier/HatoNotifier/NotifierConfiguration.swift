@@ -61,11 +61,13 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var attemptsPerUserMax = 8
     /// Attempts at the same time at devices of one host.
     public var attemptsPerHostMax = 32
-    /// Attempts at the same time that run for longer than `slowAfter`, and half of all at most; beyond, some are ended.
+    /// Slow attempts at the same time, never more than half of `attemptsInFlightMax`; beyond, slow attempts of the
+    /// users with the most are ended as failed ones.
     public var slowAttemptsMax = 128
     /// How long an attempt may run before it counts as slow.
     public var slowAfter: Duration = .seconds(1)
-    /// How long a host that did not respond in time leaves most places to others, for one user.
+    /// How long a host is silent for a user after it did not respond in time: until then an attempt of the user there
+    /// begins only while as many attempts may begin as cannot be slow, half of all at least.
     public var silentFor: Duration = .seconds(30)
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)

@@ -28,7 +28,7 @@ final class ConnectionMemory {
         let change = state.machine.memoryChanged(lineBytes: lineBytes, unsentBytes: state.connection.unsentOwnBytes)
         let reads = countReads(state.machine.smallReads)
         if change != 0 { budget.add(change, to: account) }
-        // What is given back wakes those that wait.
+        // A reservation that is given back lets others start; `add` does this when the bytes are fewer.
         if reads < 0, change >= 0 { budget.offerStarts() }
     }
 

@@ -100,7 +100,7 @@ extension ProcessBudget {
         withGate(start) { gate in
             gate.change { state in
                 var ready: [@Sendable () -> Void] = []
-                // What may start, as if each were a read.
+                // The memory for what may start, as if each were a read; less than 0: nothing may.
                 var free = gate.limit - usedBytes
                 if case .read = start {
                     free = min(free, freeSmallReads.multipliedReportingOverflow(by: readBytes).partialValue - 1)

@@ -9,11 +9,11 @@ import Synchronization
 ///
 /// - Lines that grow beyond one read claim the buffer they will lie in (`LineClaims`). They get three quarters of the
 ///   limit; so all claims together leave free memory for responses.
-/// - The size of a read's result is not known before. It starts with a small reservation, of which all take a quarter of
-///   the limit at most. While a client holds more than its share, or all hold more than the limit, only one at a time
-///   of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
-///   the limit, or seven eighths if it is of medium length: what is written in large pieces leaves memory for small
-///   reads, and long lines leave some for shorter ones.
+/// - The size of a read's result is not known before. It starts with a small reservation; all of these take a quarter
+///   of the limit at most. While a client holds more than its share, or all hold more than the limit, only one at a
+///   time of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes,
+///   while all hold more than three quarters of the limit, or seven eighths if it is of medium length: what is written
+///   in large pieces leaves memory for small reads, and long lines leave some for shorter ones.
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
@@ -29,9 +29,9 @@ final class ProcessBudget: Sendable {
     let clientMax: Int
     /// What a read reserves when it starts.
     let readBytes: Int
-    /// How many have such a reservation, and may have one: what waits for a reader's thread takes no memory that lines
-    /// need.
+    /// How many reads have such a reservation.
     private let smallReads = Atomic(0)
+    /// How many may have one, so that reads that wait for a thread do not take the memory that lines need.
     private let smallReadsMax: Int
     private let used = Atomic(0)
     private let clients = Mutex<[String: Client]>([:])
@@ -76,10 +76,10 @@ final class ProcessBudget: Sendable {
     /// What nothing takes; less than 0 when more is taken than the limit.
     var freeBytes: Int { limit - usedBytes }
 
-    /// How many reads more may start with a small reservation.
+    /// How many more reads may start with a small reservation; less than 0 while exemptions run.
     var freeSmallReads: Int { smallReadsMax - smallReads.load(ordering: .sequentiallyConsistent) }
 
-    /// So many more, or fewer, have a small reservation; their memory is counted after this.
+    /// Counts reads with a small reservation, more or fewer; `add` counts their memory after this.
     func readsChanged(by count: Int) { smallReads.wrappingAdd(count, ordering: .sequentiallyConsistent) }
 
     // MARK: Clients

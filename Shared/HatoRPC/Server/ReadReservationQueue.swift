@@ -1,6 +1,6 @@
 /// Decides which large reads of one size go on, and in which order. Pure: events in, decisions out.
 ///
-/// Every read starts with a small reservation that it never waits for. One whose result outgrows it is dropped, waits
+/// Every read starts with a small reservation (`ProcessBudget`). One whose result outgrows it is dropped, waits
 /// here, and begins again with a reservation of the next size. A reservation is open from its grant until the peer has
 /// taken the result.
 ///

@@ -4,13 +4,15 @@
 package final class ReaderPool: Sendable {
     private let jobs: ReaderJobs
 
-    /// - Parameter givesWay: whether the threads have a lower priority than others.
-    package init(threads: Int, givesWay: Bool = false) throws(StoreError) {
+    /// Throws when the operating system gives no threads.
+    ///
+    /// - Parameter isLowPriority: whether the threads have a lower priority than others (`lowerThreadPriority`).
+    package init(threads: Int, isLowPriority: Bool = false) throws(StoreError) {
         jobs = ReaderJobs(ofOneClient: max(1, threads - 1))
         for _ in 0..<max(1, threads) {
             let jobs = jobs
             try startThread {
-                if givesWay { lowerThreadPriority() }
+                if isLowPriority { lowerThreadPriority() }
                 var ended: String?
                 while let next = jobs.takeNext(after: ended) {
                     next.job()
@@ -44,8 +46,8 @@ private final class ReaderJobs: @unchecked Sendable {
     private let condition = ThreadCondition()
     private var jobs: TurnQueue<Job>
     private var sleepers = 0
-    /// Whether a sleeper was woken and has not looked for a job yet. It wakes the next one when it leaves jobs behind:
-    /// threads that are woken for each of many jobs at once find most of them taken.
+    /// Whether a sleeper was woken and has not looked for a job yet. It wakes the next one when jobs are left: of
+    /// threads that were woken for each of many jobs at once, most would find no job.
     private var isOneWaking = false
     private var isClosed = false
 
@@ -66,8 +68,8 @@ private final class ReaderJobs: @unchecked Sendable {
         return isTaken
     }
 
-    /// A signal costs a system call, so it is sent only when a thread sleeps that finds a job: one of a client may have
-    /// to wait until another one of it has ended, and is then taken by that thread.
+    /// Whether to send a signal. It costs a system call, so it is sent only when a thread sleeps that finds a job: a
+    /// job may have to wait until another one of its client has ended, and is then taken by the thread that ran that.
     private func mustWake() -> Bool {
         guard sleepers > 0, !isOneWaking, jobs.hasNext else { return false }
         isOneWaking = true

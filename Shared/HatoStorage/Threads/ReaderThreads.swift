@@ -1,5 +1,5 @@
-/// The threads that run the reads of a store: some for reads of a moment, and others, which give way to them, for reads
-/// that may take longer. So a read of a moment waits for reads of a moment only, however many clients have long ones.
+/// The threads that run the reads of a store: some for short reads, and others, with a lower priority, for long ones.
+/// So a short read waits for short reads only, however many clients have long ones.
 package final class ReaderThreads: Sendable {
     private let short: ReaderPool
     private let long: ReaderPool
@@ -7,7 +7,7 @@ package final class ReaderThreads: Sendable {
     /// Throws when the operating system gives no threads.
     package init(_ limits: StoreLimits) throws(StoreError) {
         short = try ReaderPool(threads: limits.readerThreads)
-        long = try ReaderPool(threads: limits.longReaderThreads, givesWay: true)
+        long = try ReaderPool(threads: limits.longReaderThreads, isLowPriority: true)
     }
 
     /// The number of reads that wait.
@@ -18,6 +18,7 @@ package final class ReaderThreads: Sendable {
         (isLong ? long : short).submit(of: client, job)
     }
 
+    /// Refuses further reads; those that wait still run.
     package func close() {
         short.close()
         long.close()

@@ -292,7 +292,7 @@ final class KeptStore: WrappedStore {
     /// The records of commits that were read.
     var recordsRead: Int { records.load(ordering: .relaxed) }
     func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
-        guard topicsAreSlow.load(ordering: .relaxed), client?.hasPrefix(TopicNotifier.readers) == true else {
+        guard topicsAreSlow.load(ordering: .relaxed), client?.hasPrefix(TopicNotifier.readerNamePrefix) == true else {
             return store.submitRead(of: client, isLong: isLong, body)
         }
         slowReads.withLock { $0.append((store.version, body)) }

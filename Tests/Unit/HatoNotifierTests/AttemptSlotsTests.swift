@@ -52,7 +52,7 @@ import Testing
             if let attempt = running.removeValue(forKey: number) { waiting.append(attempt.group) }
         }
 
-        /// Milliseconds that a delivery of a user waits at most in so many milliseconds, whenever it comes.
+        /// How many milliseconds a delivery of a user waits at most, whenever it comes in the next `duration`.
         mutating func longestWait(in duration: Int64, _ uid: (Int64) -> String) -> Int64 {
             var (longest, since) = (Int64(0), now)
             let end = now + duration
@@ -101,11 +101,11 @@ import Testing
         #expect(first <= 8_000 && later <= 1_000)
     }
 
-    @Test func allPlacesAreUsedWhileReceiversRespond() {
+    @Test func allSlotsAreUsedWhileReceiversRespond() {
         var slots = AttemptSlots(DeliveryPolicy())
         for user in 0..<256 {
             let group = Self.group("u\(user)", at: "\(user)")
-            // The last places are for users whose receivers responded.
+            // The last slots are for users whose receivers responded.
             #expect(slots.admits(group) == (user < 240))
             slots.ended(slots.began(group, at: 0), Self.delivered, at: 0)
             #expect(slots.admits(group))
@@ -114,8 +114,7 @@ import Testing
         #expect(slots.free == 0)
     }
 
-    /// Also with many devices each.
-    @Test func usersWithManyDevicesUseMostPlaces() {
+    @Test func usersWithManyDevicesUseMostSlots() {
         var slots = AttemptSlots(DeliveryPolicy())
         for user in 0..<60 { slots.ended(slots.began(Self.group("u\(user)"), at: 0), Self.delivered, at: 0) }
         for device in 0..<8 {
@@ -134,7 +133,7 @@ import Testing
         #expect(ended.isEmpty && slots.count == 128)
     }
 
-    /// It takes three seconds, and the attempts of others fill all slow places.
+    /// It takes three seconds, and the attempts of others are as many as may be slow.
     @Test func aSlowReceiverOfAUserWithoutSilentOnesIsNotEnded() {
         for accounts in [33, 500] {
             var attack = Attack(accounts: accounts, hosts: 8)
@@ -215,25 +214,26 @@ import Testing
     }
 
     @Test func whatIsRememberedIsBounded() {
-        var memory = ReceiverMemory(silentFor: 30_000)
+        var receivers = ReceiverHistory(silentFor: 30_000)
         for index in 0..<50_000 {
-            memory.respondedInTime("good\(index)")
-            memory.wasSilent(Self.group("silent\(index)"), at: 0)
+            receivers.respondedInTime("good\(index)")
+            receivers.wasSilent(Self.group("silent\(index)"), at: 0)
         }
-        #expect((0..<50_000).count { memory.isPrompt("good\($0)") } <= 16_384)
-        #expect((0..<50_000).count { memory.silentHosts(of: "silent\($0)") > 0 } <= 16_384)
-        #expect(memory.isPrompt("good49999") && memory.isSilent(Self.group("silent49999")))
-        memory.forget(at: 30_000)
-        #expect((0..<50_000).allSatisfy { !memory.isSilent(Self.group("silent\($0)")) } && memory.firstForgotten == nil)
+        #expect((0..<50_000).count { receivers.isPrompt("good\($0)") } <= 16_384)
+        #expect((0..<50_000).count { receivers.silentHosts(of: "silent\($0)") > 0 } <= 16_384)
+        #expect(receivers.isPrompt("good49999") && receivers.isSilent(Self.group("silent49999")))
+        receivers.forget(at: 30_000)
+        #expect((0..<50_000).allSatisfy { !receivers.isSilent(Self.group("silent\($0)")) })
+        #expect(receivers.firstForgotten == nil)
     }
 
     @Test func aHostThatIsSilentAgainIsRememberedLongerAndNotWhenTheClockIsPutBack() {
-        var memory = ReceiverMemory(silentFor: 30_000)
-        memory.wasSilent(Self.group("u"), at: 0)
-        memory.wasSilent(Self.group("u"), at: 10_000)
-        memory.forget(at: 30_000)
-        #expect(memory.isSilent(Self.group("u")) && memory.silentHosts(of: "u") == 1)
-        memory.forget(at: 5_000)
-        #expect(!memory.isSilent(Self.group("u")) && memory.silentHosts(of: "u") == 0)
+        var receivers = ReceiverHistory(silentFor: 30_000)
+        receivers.wasSilent(Self.group("u"), at: 0)
+        receivers.wasSilent(Self.group("u"), at: 10_000)
+        receivers.forget(at: 30_000)
+        #expect(receivers.isSilent(Self.group("u")) && receivers.silentHosts(of: "u") == 1)
+        receivers.forget(at: 5_000)
+        #expect(!receivers.isSilent(Self.group("u")) && receivers.silentHosts(of: "u") == 0)
     }
 }

@@ -6,8 +6,7 @@ import Testing
 
 @testable import HatoNotifier
 
-/// Receivers that accept connections and never respond delay no deliveries of others, however many accounts they are
-/// of.
+/// Receivers that accept connections and never respond delay no deliveries to others, however many accounts have them.
 @Suite(.timeLimit(.minutes(10))) struct SilentReceiverTests {
     /// A listening socket whose connections the kernel accepts, and nothing else does.
     private final class SilentSocket: Sendable {
@@ -79,7 +78,7 @@ import Testing
     }
 
     /// It is attempted again as after any failure.
-    @Test func whatIsEndedForOthersHasFailed() async throws {
+    @Test func anAttemptThatIsEndedForOthersHasFailed() async throws {
         try await attacked { notifier, _, attack in
             let request = Notifier.Status(notification: attack)
             try await eventually("attempts that were ended") {

@@ -22,7 +22,7 @@ struct ReaderPoolTests {
         #expect(try await done.first(5).dropFirst(2) == ["a0", "a1", "a2"])
     }
 
-    /// Each thread that wakes wakes the next one when it leaves jobs behind.
+    /// Each thread that was woken wakes the next one when jobs are left.
     @Test func jobsThatComeAtOnceRunOnAllThreadsAlthoughEachBlocks() async throws {
         let pool = try ReaderPool(threads: 3)
         let done = Collected<Int>()

@@ -25,7 +25,7 @@ struct ReaderThreadsTests {
     }
 
     #if canImport(Glibc)
-        @Test func longReadsGiveWay() async throws {
+        @Test func longReadsHaveALowerPriority() async throws {
             let readers = try ReaderThreads(StoreLimits())
             let priorities = Collected<Int32>()
             readers.submit(of: "a", isLong: false) { priorities.append(getpriority(__priority_which_t(0), 0)) }

@@ -79,7 +79,7 @@ final class HashingPool: Sendable {
     /// A thread works until the queue is empty. The cost of starting one is negligible compared with a hash.
     private func start(_ first: Job) {
         Thread.detachNewThread { [self] in
-            // With as many threads as cores, hashing would delay every other call.
+            // With as many threads as cores, hashing would otherwise delay every other call.
             lowerThreadPriority()
             var job: Job? = first
             while let current = job {

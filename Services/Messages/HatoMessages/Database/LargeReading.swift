@@ -4,7 +4,7 @@ import HatoStorage
 import HatoTree
 
 /// A read that has outgrown what it may take without a reservation, and runs again when memory is reserved for it: such
-/// reads take turns, so that reads of a moment always find a thread.
+/// reads take turns, so that short reads always find a thread.
 ///
 /// The first reservation may be less than that of the largest response. It allows as many more rows as it allows more
 /// bytes; a read that outgrows it as well begins again with the next.
@@ -24,8 +24,9 @@ struct LargeReading<Request: RPCRequest>: Sendable {
 
     /// Runs the read when memory is reserved; never when the connection closes first.
     ///
-    /// One with a smaller reservation than the largest runs among the short ones, and before those: few are granted at
-    /// a time, clients in turn.
+    /// A read with the largest reservation is a long one. One with a smaller reservation runs as a short read of the
+    /// service itself, so that it does not wait once more for its client's turn: the budget has granted reservations to
+    /// few reads at a time, clients in turn.
     func begin() {
         reply.readAgain { reservation in
             let isLong = reservation.resultBytesMax >= view.bytesMax

@@ -9,8 +9,10 @@ import Synchronization
 /// Of commits that are planned but not yet durable, which have no record yet, it holds the notes; of durable ones which
 /// paths they wrote.
 ///
-/// A commit that becomes durable is for a moment in both. So who asks both asks for the pending ones first.
+/// While a commit becomes durable it is in both. A look-up in both takes the pending ones first: in the other order it
+/// could miss a commit that becomes durable in between.
 final class RecentCommits: Sendable {
+    /// Of commits that are planned but not yet durable, in the order of their versions.
     private let notes = Mutex<[CommitNote]>([])
     private let durable: Mutex<WrittenPaths>
 
@@ -49,7 +51,8 @@ final class RecentCommits: Sendable {
     /// In write closures.
     func append(_ note: CommitNote) { notes.withLock { $0.append(note) } }
 
-    /// The next commits are planned meanwhile, so what takes a moment is done without the lock that `append` needs.
+    /// The next commits are planned at the same time: while the written paths are noted, the lock that `append` needs
+    /// is not held.
     func becameDurable(through version: UInt64) {
         let ended = notes.withLock { notes in Array(notes.prefix { $0.version <= version }) }
         durable.withLock { $0.append(ended) }

@@ -1,8 +1,8 @@
 import HatoStorage
 import HatoTree
 
-/// A snapshot for a read that may take a reader's thread for a moment only: beyond a number of rows it throws
-/// `TreeError.tooBig`, as a read does whose result outgrows its reservation. For one operation.
+/// A snapshot for a short read, which may take a reader's thread for milliseconds only: beyond a number of rows it
+/// throws `TreeError.tooBig`, as a read does whose result outgrows its reservation. For one operation.
 final class ShortReadSnapshot: StoreSnapshot {
     private let snapshot: any StoreSnapshot
     private let bytesMax: Int

@@ -17,7 +17,8 @@ struct WrittenPaths {
     private var older: Commits
     private var newer: Commits
     private let countMax: Int
-    /// The hashes of the commits that are being noted.
+    /// Hashes of commits that are being noted, which are not in `newer` yet: many are set together
+    /// (`HashedVersions.set`).
     private var gathered: [(hash: UInt64, version: UInt64)] = []
     private let seed = UInt64.random(in: .min ... .max)
 
@@ -30,13 +31,14 @@ struct WrittenPaths {
         self.countMax = countMax
     }
 
+    /// So many hashes are set together, about.
     private static let gatheredMax = 1_024
 
     /// Notes commits, in the order of their versions; those that changed no tree need not be among them.
     mutating func append(_ notes: [CommitNote]) {
         for note in notes {
             if newer.versions.count >= countMax / 2 {
-                setGathered()
+                moveGathered()
                 swap(&older, &newer)
                 newer.start = note.version - 1
                 newer.versions.removeAll()
@@ -46,13 +48,13 @@ struct WrittenPaths {
             let changes = cut.span
             for index in changes.indices {
                 gather(changes[index], of: note)
-                if gathered.count >= Self.gatheredMax { setGathered() }
+                if gathered.count >= Self.gatheredMax { moveGathered() }
             }
         }
-        setGathered()
+        moveGathered()
     }
 
-    private mutating func setGathered() {
+    private mutating func moveGathered() {
         newer.versions.set(gathered)
         gathered.removeAll(keepingCapacity: gathered.count <= 2 * Self.gatheredMax)
     }
@@ -115,8 +117,10 @@ private struct HashedVersions {
         return slot.version == 0 ? nil : slot.version
     }
 
-    /// Most slots are not in the processor's cache. Reading all of them in a loop that does nothing else takes a small
-    /// part of the time that it takes to read each when it is set: these reads need not wait for one another.
+    /// Most slots are not in the processor's cache. A first loop only reads the slots: its reads do not wait for one
+    /// another, so they take a small part of the time that reading each slot when it is set would take.
+    ///
+    /// The first loop also counts about how many hashes are new.
     mutating func set(_ entries: [(hash: UInt64, version: UInt64)]) {
         let mask = UInt64(truncatingIfNeeded: slots.count) &- 1
         var newCount = 0
@@ -127,7 +131,7 @@ private struct HashedVersions {
         for entry in entries { set(entry.hash, entry.version) }
     }
 
-    /// The other slots stay free, so that searches are short.
+    /// How many slots may be taken: the others stay free, so that searches are short.
     private var countMax: Int { slots.count / 8 * 5 }
 
     private mutating func set(_ hash: UInt64, _ version: UInt64) {
@@ -148,7 +152,7 @@ private struct HashedVersions {
         }
     }
 
-    /// Keeps the slots: filling them anew costs less than growing again.
+    /// Keeps the slots: emptying them costs less than growing again.
     mutating func removeAll() {
         for index in slots.indices { slots[index].version = 0 }
         count = 0

@@ -7,9 +7,9 @@ import HatoTree
 /// then read on a reader's thread. Listeners of a topic that lack the same share one reading. Lives on the publisher's
 /// thread.
 ///
-/// Readings wait for their turns (`CatchUpQueue`). One begins with little memory; when it outgrows that it is dropped,
-/// and begins again among the large ones, of which few run at a time. One that no listener waits for any more is
-/// dropped, or stops.
+/// Readings wait for their turns (`CatchUpQueue`). One begins with little memory and few rows; when it outgrows
+/// these it is dropped, and begins again among the large ones, of which few run at a time. One that no listener waits
+/// for any more is dropped, or stops.
 final class CatchUpReader {
     typealias Loaded = Result<EncodedJSON?, any Error>
 
@@ -36,7 +36,7 @@ final class CatchUpReader {
     /// By connection, the readings that wait, and keep the snapshot that they are of.
     private var waitingJobs: [UInt64: Set<UInt64>] = [:]
 
-    /// What a reading takes at most that is not a large one.
+    /// The bytes that a reading takes at most unless it is a large one.
     private static let smallBytesMax = 64 << 10
 
     init(_ registry: ListenerRegistry) {
@@ -179,8 +179,11 @@ final class CatchUpReader {
         guard var job = reading.job else { return false }
         reading.hasBegun = true
         stopWaiting(reading)
-        if isLarge { job.bytesMax = parts.limits.responseBytesMax }
-        if !isLarge { job.limit(to: Self.smallBytesMax, rowsMax: parts.limits.unreservedReadRowsMax) }
+        if isLarge {
+            job.bytesMax = parts.limits.responseBytesMax
+        } else {
+            job.limit(to: Self.smallBytesMax, rowsMax: parts.limits.unreservedReadRowsMax)
+        }
         let line = line
         parts.store.submitRead(of: client, isLong: isLarge) { [job] in
             let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }

@@ -24,10 +24,10 @@ struct ListenerReading: Sendable {
     let missed: MissedPaths
     /// Of a query, as of the snapshot, if it is known.
     let window: QueryWindow?
-    /// What it may take; more is `TreeError.tooBig`.
+    /// The bytes that it may take; more is `TreeError.tooBig`.
     var bytesMax: Int
 
-    /// What takes more bytes or rows is `TreeError.tooBig`.
+    /// From now on `members` throws `TreeError.tooBig` when it takes more bytes or rows.
     mutating func limit(to bytesMax: Int, rowsMax: Int) {
         self.bytesMax = bytesMax
         snapshot = ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax)

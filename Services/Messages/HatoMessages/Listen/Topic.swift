@@ -34,7 +34,7 @@ final class Topic {
     struct Queued {
         var wanted: TopicUpdate.Wanted
         var window: QueryWindow?
-        /// Whether it has been found to take longer than a moment.
+        /// Whether it was tried as a short read and needed more.
         var isLong = false
     }
 

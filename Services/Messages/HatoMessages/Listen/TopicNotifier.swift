@@ -10,16 +10,17 @@ final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
     private let line: Publisher.Line
-    /// Topics that are worked out on readers' threads: those that may take a moment only, and those that have taken
-    /// longer than that.
-    private var brief = Lane(isLong: false)
-    private var long = Lane(isLong: true)
+    /// Topics that are worked out on readers' threads by short reads, as each is tried first.
+    private var shortReadings = ReadingQueue(isLong: false)
+    /// Those that needed more.
+    private var longReadings = ReadingQueue(isLong: true)
     /// Topics whose events are short and wait for the next turn of the publisher's thread.
     private var short = TurnQueue<UInt64>()
     private var isTurnPosted = false
 
-    /// Topics that wait for their turns on readers' threads.
-    private struct Lane {
+    /// Topics that are worked out on readers' threads: those that wait for their turns, and those under way.
+    private struct ReadingQueue {
+        /// Whether they are worked out by long reads.
         let isLong: Bool
         var queue = TurnQueue<UInt64>(runningMax: 1)
         /// How many are under way.
@@ -99,7 +100,7 @@ final class TopicNotifier {
     /// Works it out when it is its turn: on a reader's thread (`beginQueued`), or, what is short, on the publisher's in
     /// a later turn. `worked` goes on. Meanwhile responses to those who listen there wait.
     ///
-    /// On a reader's thread it takes a moment at first; when it has to read more it begins again among the long ones.
+    /// On a reader's thread it is tried as a short read first; when it has to read more it begins again as a long one.
     private func work(_ topic: Topic, _ queued: Topic.Queued, after sent: UInt64, isShort: Bool = false) {
         noteChanges(topic, queued.wanted, after: sent)
         topic.queue(queued, after: sent)
@@ -111,9 +112,9 @@ final class TopicNotifier {
         } else {
             parts.metrics.workedElsewhere()
             if queued.isLong {
-                long.queue.append(topic.id, of: client)
+                longReadings.queue.append(topic.id, of: client)
             } else {
-                brief.queue.append(topic.id, of: client)
+                shortReadings.queue.append(topic.id, of: client)
             }
         }
     }
@@ -161,7 +162,8 @@ final class TopicNotifier {
         var (client, least) = ("", Int.max)
         for listener in topic.live {
             let other = registry.totals.client(of: listener)
-            let count = brief.queue.count(of: other) + long.queue.count(of: other) + short.count(of: other)
+            let count =
+                shortReadings.queue.count(of: other) + longReadings.queue.count(of: other) + short.count(of: other)
             if count < least { (client, least) = (other, count) }
             if least == 0 { break }
         }
@@ -170,24 +172,24 @@ final class TopicNotifier {
 
     /// Begins what may be under way, as of the newest group: when each topic knows of all its commits.
     func beginQueued() {
-        begin(\.brief)
-        begin(\.long)
+        begin(\.shortReadings)
+        begin(\.longReadings)
     }
 
-    private func begin(_ lane: ReferenceWritableKeyPath<TopicNotifier, Lane>) {
-        while self[keyPath: lane].running < parts.limits.topicUpdatesMax,
-            let (id, client) = self[keyPath: lane].queue.takeNext()
+    private func begin(_ readings: ReferenceWritableKeyPath<TopicNotifier, ReadingQueue>) {
+        while self[keyPath: readings].running < parts.limits.topicUpdatesMax,
+            let (id, client) = self[keyPath: readings].queue.takeNext()
         {
             guard let topic = registry.topics[id], let queued = topic.takeQueued(),
                 var update = update(topic, queued.wanted, queued.window)
             else {
-                self[keyPath: lane].queue.ended(of: client)
+                self[keyPath: readings].queue.ended(of: client)
                 continue
             }
-            self[keyPath: lane].running += 1
+            self[keyPath: readings].running += 1
             if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
-            let (line, limits, isLong) = (line, parts.limits, self[keyPath: lane].isLong)
-            parts.store.submitRead(of: Self.reader(of: client), isLong: isLong) { [update] in
+            let (line, limits, isLong) = (line, parts.limits, self[keyPath: readings].isLong)
+            parts.store.submitRead(of: Self.readerName(of: client), isLong: isLong) { [update] in
                 var update = update
                 let meter =
                     isLong
@@ -201,17 +203,17 @@ final class TopicNotifier {
         }
     }
 
-    /// What the readings for a client's listeners take turns as: its requests are not behind them, and no other
-    /// client's readings are.
-    private static func reader(of client: String?) -> String { readers + (client ?? "") }
+    /// The name under which the readings for a client's listeners take turns at the store: they delay neither the
+    /// requests of the client nor the readings for others.
+    private static func readerName(of client: String?) -> String { readerNamePrefix + (client ?? "") }
 
-    /// The names of all readings of topics begin with this.
-    static let readers = "topics of "
+    /// The beginning of these names.
+    static let readerNamePrefix = "topics of "
 
     private func ended(_ client: String?, isLong: Bool) {
-        let lane = isLong ? \TopicNotifier.long : \TopicNotifier.brief
-        self[keyPath: lane].running -= 1
-        self[keyPath: lane].queue.ended(of: client)
+        let readings = isLong ? \TopicNotifier.longReadings : \TopicNotifier.shortReadings
+        self[keyPath: readings].running -= 1
+        self[keyPath: readings].queue.ended(of: client)
         beginQueued()
     }
 

@@ -17,7 +17,7 @@ struct ListeningMethods: Sendable {
     }
 
     func add(to router: inout RPCRouter) {
-        // What is listened to comes as events, which are counted by themselves.
+        // The values come as events, whose memory is counted separately.
         router.handleInOrder(Messages.Listen.self, isSmall: true) { listen($0, $1, $2) }
         router.handleInOrder(Messages.Unlisten.self) { request, context, reply in
             end(request.subscription, context, reply) { $0.unlisten($1, $2) }

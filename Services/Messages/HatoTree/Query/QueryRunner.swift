@@ -20,7 +20,7 @@ public struct QueryRunner {
 
     /// The children of `path` that the query selects, in query order.
     ///
-    /// - Parameter placeBytesMax: the limit of the bytes of all their keys and sort values.
+    /// - Parameter sortKeyBytesMax: the limit of the bytes of all their keys and sort values.
     /// - Throws: `TreeError.tooBig` as soon as they exceed it: a result with these children would be larger.
     public func sortKeys(
         _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, sortKeyBytesMax: Int = .max

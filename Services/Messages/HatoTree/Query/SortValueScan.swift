@@ -1,19 +1,20 @@
 import HatoModel
 
-/// Finds the positions of all children of a collection in the order of a query without an index, in one scan of the
-/// collection's rows: a look-up for each child takes several times as long.
+/// Finds the sort keys of all children of a collection for a query without an index, in one scan of the collection's
+/// rows: a look-up for each child takes several times as long.
 struct SortValueScan {
-    /// Of the collection.
+    /// The prefix of the rows of the collection.
     private let base: [UInt8]
-    /// What follows a child's key in the row of its sort value; nothing when a query orders by value, nil when by key.
+    /// What follows a child's key in the row of its sort value: nothing when a query orders by value; nil when it
+    /// orders by key.
     private let target: [UInt8]?
-    /// The child whose rows are read: its key, the start of its rows, and that of the rows of its sort value.
+    /// The child whose rows are read: its key, the prefix of its rows, and that of the rows of its sort value.
     private var key: TreeKey?
     private var child: [UInt8] = []
     private var wanted: [UInt8] = []
-    /// Whether its position has been found.
+    /// Whether its sort key has been found.
     private var isFound = false
-    /// How many rows were stepped over since.
+    /// How many of its rows were stepped over since the scan began with it, found its sort key or went on by a seek.
     private var passed = 0
 
     init(of path: TreePath, by order: TreeQuery.Order, _ codec: TreeKeyCodec) {
@@ -29,8 +30,9 @@ struct SortValueScan {
         }
     }
 
-    /// Visits the position of each child, in the order of their keys.
+    /// Visits the sort key of each child, in the order of the children's keys.
     mutating func run(_ reader: TreeRows, _ visit: (SortKey) throws -> Void) throws {
+        // Behind the collection's own row and its priority.
         let lower = base + [TreeKeyCodec.priorityMark + 1]
         try reader.scan(lower: lower, upper: TreeKeyCodec.upperBound(of: base), reverse: false) { row, value in
             if child.isEmpty || !row.begins(with: child.span) {
@@ -58,7 +60,7 @@ struct SortValueScan {
         passed = 0
     }
 
-    /// A child without rows where its sort value would be.
+    /// The last row of a child was read. A child without a row of its sort value sorts as null.
     private mutating func end(_ visit: (SortKey) throws -> Void) throws {
         if !isFound { try found(.null, visit) }
     }

@@ -130,7 +130,7 @@ struct NodeRowsWriter {
         try limit.check(writer)
     }
 
-    /// Begins another node after `finish`, and keeps its buffers: allocating them costs as much as writing a small one.
+    /// Begins another node after `finish`, and keeps the buffers: allocating them costs as much as writing a small one.
     mutating func restart(base: [UInt8]) {
         cursor.restart(base: base)
         named = 0

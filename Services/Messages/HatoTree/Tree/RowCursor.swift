@@ -13,7 +13,7 @@ struct RowCursor {
         row = base
     }
 
-    /// Begins anew, and keeps its buffers.
+    /// Begins again with another base, and keeps the buffers.
     mutating func restart(base: [UInt8]) {
         self.base = base.count
         row.removeAll(keepingCapacity: true)

@@ -4,15 +4,16 @@ import HatoPush
 /// Which attempts are under way, at which hosts and for which users, and whether one more may begin. Pure: its driver
 /// says what time it is, in milliseconds.
 ///
-/// A receiver that does not respond holds its attempt until the time limit. So that those of one user, or of one host,
-/// take nothing from the others, each holds a part of all attempts at most. One person may have many users; therefore
-/// two more rules:
+/// An attempt at a receiver that does not respond holds its slot until the time limit. So that the receivers of one
+/// user, or of one host, take no slots from the others, each user and each host holds a part of all slots at most. One
+/// person may have many accounts; therefore there are two more rules:
 ///
-/// - Attempts that run for longer than `slowAfter` are slow. At most `slowMax` are, half of all; beyond, `timePassed`
-///   ends some. So the other half, the reserve, is free again after `slowAfter` at the latest.
-/// - The more attempts a user has, and the more of its hosts were silent lately, the more of the reserve must stay free
-///   when another one begins; more again if no receiver of the user has responded in time. The last places are for
-///   users that have neither attempts nor silent hosts, and had such a response.
+/// - Attempts that run for longer than `slowAfter` are slow. At most `slowMax` of them are kept, half of all attempts
+///   at most; beyond, `timePassed` ends some. So the other slots, the reserve, are free again after `slowAfter` at the
+///   latest.
+/// - The more attempts and silent hosts (`ReceiverHistory`) a user has, the more of the reserve must stay free when
+///   another attempt of the user begins; still more if no receiver of the user has responded in time. The last slots
+///   are for users that have neither attempts nor silent hosts, and had such a response.
 struct AttemptSlots: Sendable {
     private struct Attempt {
         var number: Int
@@ -20,31 +21,32 @@ struct AttemptSlots: Sendable {
         var began: Int64
     }
 
-    /// In which the reserve is divided.
+    /// The number of equal parts of the reserve.
     private static let reserveParts = 8
-    /// Parts that a user leaves to others for each of its attempts and silent hosts, after a response in time.
+    /// Parts that a user with a response in time leaves to others for each of its attempts and silent hosts.
     private static let partsOfKnown = 2
-    /// The same for a user of which nothing is known, which leaves one more in any case. More, so that of many new
+    /// The same for a user without a response in time, which leaves one more in any case. More, so that of many new
     /// users, whose receivers may all be silent, each soon has its first attempt.
     private static let partsOfUnknown = 4
 
     private let policy: DeliveryPolicy
     /// In the order in which they began.
     private var running: [Attempt] = []
+    /// How many attempts are under way, by user and by host.
     private var ofUser: [String: Int] = [:]
     private var atHost: [String: Int] = [:]
-    private var receivers: ReceiverMemory
+    private var receivers: ReceiverHistory
     private var lastNumber = 0
     /// The group of lanes that had its turn last; the next one goes on behind it.
     var turn: AttemptGroup?
 
     init(_ policy: DeliveryPolicy) {
         self.policy = policy
-        receivers = ReceiverMemory(silentFor: policy.silentFor.milliseconds)
+        receivers = ReceiverHistory(silentFor: policy.silentFor.milliseconds)
     }
 
     var count: Int { running.count }
-    /// How many more may begin in all.
+    /// The number of free slots.
     var free: Int { max(0, policy.attemptsInFlightMax - count) }
     /// How many may be slow.
     var slowMax: Int { min(policy.slowAttemptsMax, (policy.attemptsInFlightMax + 1) / 2) }
@@ -53,15 +55,15 @@ struct AttemptSlots: Sendable {
 
     func admits(_ group: AttemptGroup) -> Bool {
         admitsHost(group.host) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
-            && free > placesForOthers(beside: group)
+            && free > slotsForOthers(beside: group)
     }
 
-    /// How many places must stay free for other users when an attempt of this group begins.
-    private func placesForOthers(beside group: AttemptGroup) -> Int {
+    /// How many slots must stay free for other users when an attempt of this group begins.
+    private func slotsForOthers(beside group: AttemptGroup) -> Int {
         let (reserve, uid) = (policy.attemptsInFlightMax - slowMax, group.uid)
         if receivers.isSilent(group) { return reserve }
-        let burdens = ofUser[uid, default: 0] + receivers.silentHosts(of: uid)
-        let parts = receivers.isPrompt(uid) ? burdens * Self.partsOfKnown : 1 + burdens * Self.partsOfUnknown
+        let load = ofUser[uid, default: 0] + receivers.silentHosts(of: uid)
+        let parts = receivers.isPrompt(uid) ? load * Self.partsOfKnown : 1 + load * Self.partsOfUnknown
         return reserve * min(parts, Self.reserveParts) / Self.reserveParts
     }
 
@@ -81,7 +83,7 @@ struct AttemptSlots: Sendable {
     mutating func ended(_ number: Int, _ outcome: DeliveryOutcome, at now: Int64) {
         guard let index = running.firstIndex(where: { $0.number == number }) else { return }
         let attempt = running.remove(at: index)
-        left(attempt.group)
+        release(attempt.group)
         let isSlow = now - attempt.began >= policy.slowAfter.milliseconds
         switch outcome {
         case .delivered: if !isSlow { receivers.respondedInTime(attempt.group.uid) }
@@ -91,8 +93,8 @@ struct AttemptSlots: Sendable {
         }
     }
 
-    /// Ends slow attempts beyond `slowMax`, and returns their numbers: first of the users that have the most slow ones
-    /// and silent hosts together, and of these the ones that have run the longest.
+    /// Ends slow attempts beyond `slowMax`, and returns their numbers: first those of the users that have the most slow
+    /// attempts and silent hosts together, and of one user those that have run the longest.
     mutating func timePassed(at now: Int64) -> [Int] {
         receivers.forget(at: now)
         let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }
@@ -101,7 +103,7 @@ struct AttemptSlots: Sendable {
         for attempt in slow { loads[attempt.group.uid, default: 0] += 1 }
         let ranked = slow.map { attempt in
             let (uid, load) = (attempt.group.uid, loads[attempt.group.uid, default: 0])
-            // Without this one the user has one less.
+            // As if they ended one after another, the longest running first.
             loads[uid] = load - 1
             return (load: load + receivers.silentHosts(of: uid), attempt: attempt)
         }.sorted { ($0.load, $1.attempt.number) > ($1.load, $0.attempt.number) }
@@ -109,22 +111,23 @@ struct AttemptSlots: Sendable {
         let numbers = Set(excess.map(\.number))
         running.removeAll { numbers.contains($0.number) }
         for attempt in excess {
-            left(attempt.group)
+            release(attempt.group)
             receivers.wasSilent(attempt.group, at: now)
         }
         return excess.map(\.number)
     }
 
-    /// When `timePassed` may have an effect that matters; nil: not before something begins or ends.
+    /// When `timePassed` is to be called: an attempt beyond `slowMax` becomes slow, or a silent host is forgotten. Nil:
+    /// not before an attempt begins or ends.
     var nextChange: Int64? {
         guard count >= slowMax else { return nil }
         let excess = running.map(\.began).sorted().dropFirst(slowMax).first.map { $0 + policy.slowAfter.milliseconds }
-        // Few times a second, however many are forgotten.
+        // Rounded up: four times a second at most, however many are forgotten.
         let forgetting = receivers.firstForgotten.map { ($0 / 250 + 1) * 250 }
         return [excess, forgetting].compactMap { $0 }.min()
     }
 
-    private mutating func left(_ group: AttemptGroup) {
+    private mutating func release(_ group: AttemptGroup) {
         AttemptSlots.decrement(&ofUser, group.uid)
         AttemptSlots.decrement(&atHost, group.host)
     }

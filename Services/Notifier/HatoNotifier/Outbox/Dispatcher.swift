@@ -74,7 +74,7 @@ actor Dispatcher {
         }
     }
 
-    /// Their places are free at once; what became of them is recorded when their calls have returned.
+    /// Their slots are free at once; their outcomes are recorded when their calls have returned.
     private func endSlowAttempts() {
         let numbers = slots.timePassed(at: outbox.time.now())
         for number in numbers { calls.removeValue(forKey: number)?.cancel() }
@@ -116,7 +116,7 @@ actor Dispatcher {
             NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
-        // Before it is recorded: a slow disk is no slow receiver.
+        // Before the outcome is recorded, so that a slow disk does not make the attempt slow.
         await attemptEnded(number, outcome)
         do { try await outbox.record(outcome, of: lease) } catch {
             // The lease lapses and the delivery is attempted again: at least once.
@@ -135,7 +135,8 @@ actor Dispatcher {
 }
 
 extension DeliveryOutcome {
-    /// What became of an attempt that was ended for others after `time`, or later. A response stays what it is.
+    /// The outcome of an attempt that was ended after `time` or later, so that others can begin. An outcome with a
+    /// response stays as it is.
     fileprivate func endedEarly(after time: Duration) -> DeliveryOutcome {
         guard case .failed(let response, _) = self, response.status == nil else { return self }
         let error = "no response after \(time.milliseconds) ms, while too many other receivers did not respond"

@@ -20,20 +20,22 @@ struct LeaseRound: Sendable {
     var slots: AttemptSlots
     /// Whether there may be more that is due now.
     var isFull = false
-    /// Whether there may be parked lanes that may be attempted now, behind `slots.turn`.
+    /// Whether the round stopped because it had skipped as many groups as it may: behind `slots.turn` there may be
+    /// lanes that may be attempted now.
     var hasSkippedMany = false
-    /// When the next lane is due; nil when none waits.
+    /// When the next round is to follow: when the next lane is due, or soon after one that skipped many groups. Nil
+    /// when no lane waits for a time.
     var nextDueAt: Int64?
 }
 
 extension Outbox {
     /// Rows that are looked at in one transaction.
     private static let rowsMax = 512
-    /// Milliseconds after which a round goes on that skipped as many groups as it may.
+    /// Milliseconds until the next round after one that has skipped as many groups as it may.
     private static let skippingPause: Int64 = 50
 
     /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
-    /// ends. Lanes whose user or host has as many attempts as it may are parked; groups of parked lanes take turns.
+    /// ends. Lanes whose attempts may not begin now (`AttemptSlots`) are parked; groups of parked lanes take turns.
     func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
         let (policy, now, rowsMax, skippingPause) = (policy, time.now(), Self.rowsMax, Self.skippingPause)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
@@ -59,7 +61,7 @@ extension Outbox {
 
 /// One transaction that leases.
 private struct Leasing {
-    /// Groups that are skipped in one pass over those that wait: each costs a search, and there may be many thousands.
+    /// Groups that `takeTurns` skips: each costs a search, and many thousands may wait.
     private static let skippedMax = 128
 
     var round: LeaseRound

@@ -81,7 +81,7 @@ public struct WebhookChannel: Channel {
                 return .failed(answer, retryAfter: nil)
             }
         }
-        // It was ended during the look-up: the receiver was not called.
+        // The attempt was ended during the look-up, before the receiver was called.
         if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }
         let request = request(to: admitted, delivery, signingSecrets)
         let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }

@@ -85,7 +85,7 @@ enum NotifierSettings {
                 "slow-attempt-milliseconds", \.slowAfter, "milliseconds after which an attempt is slow"),
             seconds(
                 "silent-host-seconds", \.silentFor,
-                "seconds that a host which did not respond in time leaves half of all attempts to others, for one user"),
+                "seconds for which a host is silent for a user: attempts there begin only while half of all are free"),
             seconds(
                 "backoff-first-seconds", \.backoff.first,
                 "longest wait after the first failure, in seconds; doubles with each failure"),

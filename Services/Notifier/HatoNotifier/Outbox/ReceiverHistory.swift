@@ -1,24 +1,28 @@
-/// Which hosts were silent for which users lately, and which users had a receiver that responded in time. Pure.
+/// Which hosts are silent for which users, and which users had a receiver that responded in time. Pure.
 ///
-/// Only orders attempts while most places are taken. Users that are not known here count as new ones.
-struct ReceiverMemory: Sendable {
+/// A host is silent for a user for some seconds after an attempt there failed, or was ended, when it was slow. Users
+/// that are not known here count as new ones.
+struct ReceiverHistory: Sendable {
     private struct Entry {
         var group: AttemptGroup
+        /// When it is forgotten.
         var end: Int64
     }
 
-    /// Beyond, the oldest are forgotten early.
+    /// Of `entries`; beyond, the oldest are forgotten early.
     private static let silentMax = 16_384
-    /// Twice as many are known at most: when there are as many newer ones, the older half goes.
+    /// Of `prompt`, and of `formerlyPrompt`: at so many, the newer half becomes the older half, which is forgotten.
     private static let promptMax = 8_192
 
     /// Milliseconds.
     private let silentFor: Int64
-    /// Until when.
+    /// Until when a host is silent for a user.
     private var silent: [AttemptGroup: Int64] = [:]
+    /// How many of them each user has.
     private var silentHosts: [String: Int] = [:]
-    /// In the order in which they are forgotten; a group that was silent again is there again.
+    /// In the order in which they are forgotten; a group that was silent again has a second entry.
     private var entries: ArraySlice<Entry> = []
+    /// Users with a response in time: the newer half, and the older one.
     private var prompt: Set<String> = []
     private var formerlyPrompt: Set<String> = []
 
@@ -43,7 +47,7 @@ struct ReceiverMemory: Sendable {
         if entries.count > Self.silentMax { forgetFirst() }
     }
 
-    /// Forgets what is older than it is kept; also all that is newer than now, when the clock was put back.
+    /// Forgets what has been kept for `silentFor`; when the clock was put back, also what is newer than now.
     mutating func forget(at now: Int64) {
         while let first = entries.first, first.end <= now || first.end - silentFor > now { forgetFirst() }
     }
