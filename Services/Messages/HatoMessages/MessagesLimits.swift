@@ -53,9 +53,10 @@ public struct MessagesLimits: Limits, Hashable {
     /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
     /// its turn; those of the topics that are left come in later turns.
     public var eventsTurnMs = 10
-    /// Topics whose events are worked out on readers' threads by short reads at one time, and as many by long reads;
-    /// one of each client.
+    /// Topics whose events are worked out on readers' threads by short reads at one time; one of each client.
     public var topicUpdatesMax = 16
+    /// The same by long reads.
+    public var longTopicUpdatesMax = 2
     /// Milliseconds for which the publisher's thread authorises listeners again after commits that may have changed
     /// their rights, before other work has its turn; at least one verdict is found in a turn.
     public var rightsTurnMs = 5
@@ -174,7 +175,10 @@ public struct MessagesLimits: Limits, Hashable {
             "milliseconds for which the events of one group of commits are worked out on the publisher's thread"),
         Limit(
             "topic-updates-max", \.topicUpdatesMax, 1...1_000,
-            "topics whose events are worked out on readers' threads at one time; short and long ones separately"),
+            "topics whose events are worked out on readers' threads at one time by short reads"),
+        Limit(
+            "long-topic-updates-max", \.longTopicUpdatesMax, 1...1_000,
+            "topics whose events are worked out on readers' threads at one time by long reads"),
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "milliseconds for which listeners are authorised again at a time when what their rights depend on has changed"

@@ -26,10 +26,11 @@ final class ConnectionMemory {
     /// - Parameter lineBytes: the memory of what was read, without what its line has claimed.
     func count(lineBytes: Int) {
         let change = state.machine.memoryChanged(lineBytes: lineBytes, unsentBytes: state.connection.unsentOwnBytes)
-        let reads = countReads(state.machine.smallReads)
+        // Those that wait for an earlier request of the connection wait for no thread.
+        let reads = countReads(state.connection.isTurnHeld ? 0 : state.machine.smallReads)
         if change != 0 { budget.add(change, to: account) }
         // A reservation that is given back lets others start; `add` does this when the bytes are fewer.
-        if reads < 0, change >= 0 { budget.offerStarts() }
+        if reads < 0, change >= 0 { budget.readsEnded(of: account) }
     }
 
     /// Returns by how much the count changes.
@@ -37,14 +38,16 @@ final class ConnectionMemory {
     private func countReads(_ count: Int) -> Int {
         let change = count - countedReads
         countedReads = count
-        if change != 0 { budget.readsChanged(by: change) }
+        if change != 0 { budget.smallReads.changed(by: change, of: account) }
         return change
     }
 
     /// Another client is charged from now on.
     func charge(to client: String) {
         let next = budget.enter(client)
-        let counted = state.machine.countedBytes
+        let (counted, reads) = (state.machine.countedBytes, countedReads)
+        budget.smallReads.changed(by: reads, of: next)
+        budget.smallReads.changed(by: -reads, of: account)
         budget.add(counted, to: next)
         budget.add(-counted, to: account)
         budget.leave(account)

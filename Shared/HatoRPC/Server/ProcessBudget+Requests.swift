@@ -20,13 +20,13 @@ extension ProcessBudget {
 
     func mayStart(_ start: Start, _ account: ClientAccount) -> Bool {
         usedBytes <= withGate(start) { $0.limit } && account.usedBytes <= clientMax
-            && (start != .read || freeSmallReads > 0)
+            && (start != .read || smallReads.free > 0 && !smallReads.isBeyondShare(account))
     }
 
     /// Nil when another one has it. To be returned when the request ends.
     func takeExemption(_ start: Start, _ account: ClientAccount) -> StartExemption? {
         // A client waits for what it holds itself before it takes what is left for all.
-        if account.usedBytes > clientMax { return Self.take(account.isStartExempt) ? .client(account) : nil }
+        if isBeyondShare(start, account) { return Self.take(account.isStartExempt) ? .client(account) : nil }
         return withGate(start) { Self.take($0.isExempt) } ? .process(start) : nil
     }
 
@@ -103,10 +103,10 @@ extension ProcessBudget {
                 // The memory for what may start, as if each were a read; less than 0: nothing may.
                 var free = gate.limit - usedBytes
                 if case .read = start {
-                    free = min(free, freeSmallReads.multipliedReportingOverflow(by: readBytes).partialValue - 1)
+                    free = min(free, smallReads.free.multipliedReportingOverflow(by: readBytes).partialValue - 1)
                 }
                 var isExemptionFree = !gate.isExempt.load(ordering: .sequentiallyConsistent)
-                while let connection = state.queue.next(memory(mayStart: free >= 0 || isExemptionFree)) {
+                while let connection = state.queue.next(memory(start, mayStart: free >= 0 || isExemptionFree)) {
                     if free < 0 { isExemptionFree = false }
                     free = free.subtractingReportingOverflow(readBytes).partialValue
                     if let resume = state.resumes.removeValue(forKey: connection) { ready.append(resume) }
@@ -116,9 +116,14 @@ extension ProcessBudget {
         }
     }
 
-    private func memory(mayStart: Bool) -> StartQueue.Memory {
+    /// Whether what a client has is more than its share.
+    private func isBeyondShare(_ start: Start, _ account: ClientAccount) -> Bool {
+        account.usedBytes > clientMax || start == .read && smallReads.isBeyondShare(account)
+    }
+
+    private func memory(_ start: Start, mayStart: Bool) -> StartQueue.Memory {
         StartQueue.Memory(
-            mayStart: mayStart, isBeyondShare: { self.usedBytes(of: $0) > self.clientMax },
+            mayStart: mayStart, isBeyondShare: { self.account(of: $0).map { self.isBeyondShare(start, $0) } ?? false },
             isExemptionFree: { name in
                 !(self.account(of: name)?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
             })

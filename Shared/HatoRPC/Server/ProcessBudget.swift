@@ -29,10 +29,8 @@ final class ProcessBudget: Sendable {
     let clientMax: Int
     /// What a read reserves when it starts.
     let readBytes: Int
-    /// How many reads have such a reservation.
-    private let smallReads = Atomic(0)
-    /// How many may have one, so that reads that wait for a thread do not take the memory that lines need.
-    private let smallReadsMax: Int
+    /// The reads that have such a reservation.
+    let smallReads: SmallReads
     private let used = Atomic(0)
     private let clients = Mutex<[String: Client]>([:])
     /// See ProcessBudget+Lines.swift.
@@ -56,7 +54,7 @@ final class ProcessBudget: Sendable {
         limit = limits.processBytesInFlightMax
         clientMax = limits.clientBytesInFlightMax
         readBytes = max(1, limits.unreservedReadBytesMax)
-        smallReadsMax = max(1, limit / 4 / readBytes)
+        smallReads = SmallReads(countMax: limit / 4 / readBytes)
         linesMax = limit - limit / 4
         readStarts = StartGate(limit: limit)
         lineStarts = StartGate(limit: linesMax)
@@ -76,11 +74,11 @@ final class ProcessBudget: Sendable {
     /// What nothing takes; less than 0 when more is taken than the limit.
     var freeBytes: Int { limit - usedBytes }
 
-    /// How many more reads may start with a small reservation; less than 0 while exemptions run.
-    var freeSmallReads: Int { smallReadsMax - smallReads.load(ordering: .sequentiallyConsistent) }
-
-    /// Counts reads with a small reservation, more or fewer; `add` counts their memory after this.
-    func readsChanged(by count: Int) { smallReads.wrappingAdd(count, ordering: .sequentiallyConsistent) }
+    /// Small reservations of the client were given back, and no bytes: lets those go on that waited for them.
+    func readsEnded(of account: ClientAccount) {
+        if account.isWaiting { lookAgain(at: account) }
+        offerStarts()
+    }
 
     // MARK: Clients
 
@@ -168,6 +166,7 @@ final class ProcessBudget: Sendable {
 final class ClientAccount: Sendable {
     let name: String
     private let used = Atomic(0)
+    private let reads = Atomic(0)
     /// Whether the one request runs that may although the client holds too much.
     let isStartExempt = Atomic(false)
     private let waiting = Atomic(false)
@@ -182,6 +181,11 @@ final class ClientAccount: Sendable {
     }
 
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
+
+    /// Reads of the client that have a small reservation.
+    var smallReads: Int { reads.load(ordering: .sequentiallyConsistent) }
+
+    func addReads(_ change: Int) { reads.wrappingAdd(change, ordering: .sequentiallyConsistent) }
 
     fileprivate func add(_ change: Int) { used.wrappingAdd(change, ordering: .sequentiallyConsistent) }
 

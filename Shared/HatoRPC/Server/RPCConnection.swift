@@ -37,6 +37,7 @@ public final class RPCConnection: Sendable {
     /// The largest notification that was refused since the last drain callback.
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
+    private let holdsTurn = Atomic(false)
     private let nextSubscription = Atomic<UInt64>(1)
     /// Stands in the names of this connection's subscriptions, so that one of another connection is never meant: a peer
     /// that lost its connection and ends what it had there must not end what it has here.
@@ -60,6 +61,12 @@ public final class RPCConnection: Sendable {
     public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, clientAddress) }
 
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
+
+    /// Says whether further requests of the connection wait for an earlier one: its reads are not counted as reads that
+    /// wait for a thread then.
+    public func setTurnHeld(_ isHeld: Bool) { holdsTurn.store(isHeld, ordering: .relaxed) }
+
+    var isTurnHeld: Bool { holdsTurn.load(ordering: .relaxed) }
 
     // MARK: Notifications
 

@@ -8,7 +8,7 @@ package final class ReaderPool: Sendable {
     ///
     /// - Parameter isLowPriority: whether the threads have a lower priority than others (`lowerThreadPriority`).
     package init(threads: Int, isLowPriority: Bool = false) throws(StoreError) {
-        jobs = ReaderJobs(ofOneClient: max(1, threads - 1))
+        jobs = ReaderJobs(ofOneClient: max(1, threads - 1), threads: max(1, threads))
         for _ in 0..<max(1, threads) {
             let jobs = jobs
             try startThread {
@@ -44,6 +44,7 @@ private final class ReaderJobs: @unchecked Sendable {
     typealias Job = @Sendable () -> Void
 
     private let condition = ThreadCondition()
+    private let threads: Int
     private var jobs: TurnQueue<Job>
     private var sleepers = 0
     /// Whether a sleeper was woken and has not looked for a job yet. It wakes the next one when jobs are left: of
@@ -52,7 +53,10 @@ private final class ReaderJobs: @unchecked Sendable {
     private var isClosed = false
 
     /// - Parameter runningMax: how many of one client may run at a time.
-    init(ofOneClient runningMax: Int) { jobs = TurnQueue(runningMax: runningMax) }
+    init(ofOneClient runningMax: Int, threads: Int) {
+        jobs = TurnQueue(runningMax: runningMax)
+        self.threads = threads
+    }
 
     var count: Int { condition.withLock { jobs.count } }
 
@@ -70,8 +74,10 @@ private final class ReaderJobs: @unchecked Sendable {
 
     /// Whether to send a signal. It costs a system call, so it is sent only when a thread sleeps that finds a job: a
     /// job may have to wait until another one of its client has ended, and is then taken by the thread that ran that.
+    /// While all threads sleep each job sends one, so that none waits for ever where a signal was lost (glibc bug
+    /// 25847).
     private func mustWake() -> Bool {
-        guard sleepers > 0, !isOneWaking, jobs.hasNext else { return false }
+        guard sleepers > 0, !isOneWaking || sleepers == threads, jobs.hasNext else { return false }
         isOneWaking = true
         return true
     }

@@ -63,6 +63,42 @@ struct BudgetTests {
         _ = try channel.finish()
     }
 
+    @Test func readsOfOneClientLeaveAsManyToOthersAsTheyAre() throws {
+        let world = World {
+            $0.unreservedReadBytesMax = 1_000
+            // A quarter of it is for 16 reads.
+            $0.processBytesInFlightMax = 64_000
+        }
+        let channels = try (0..<12).map { _ in try world.connect() }
+        for (number, channel) in channels.enumerated() { try world.say(world.request("r\(number)"), on: channel) }
+        // One more has the exemption of the client.
+        #expect(world.gates.arrived.count == 9)
+        #expect(world.state.budget.smallReads.free == 7)
+        for number in 0..<9 { world.gates.open("r\(number)") }
+        for channel in channels { channel.embeddedEventLoop.run() }
+        #expect(world.gates.arrived.count == 12)
+        for number in 9..<12 { world.gates.open("r\(number)") }
+        for channel in channels {
+            channel.embeddedEventLoop.run()
+            _ = try channel.finish()
+        }
+        #expect(world.state.budget.smallReads.free == 16)
+    }
+
+    @Test func readsOfAConnectionThatClosesAreGivenBack() throws {
+        let world = World {
+            $0.unreservedReadBytesMax = 1_000
+            $0.processBytesInFlightMax = 64_000
+        }
+        let channel = try world.connect()
+        try world.say(world.request("r"), on: channel)
+        #expect(world.state.budget.smallReads.free == 15)
+        _ = try channel.finish()
+        channel.embeddedEventLoop.run()
+        #expect(world.state.budget.smallReads.free == 16)
+        world.gates.open("r")
+    }
+
     @Test func responsesOfABatchThatIsNotDoneAreCharged() throws {
         let world = World { _ in }
         let channel = try world.connect()

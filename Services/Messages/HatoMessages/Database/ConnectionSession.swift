@@ -23,10 +23,14 @@ final class ConnectionSession: Sendable {
     }
 
     private let turns = Mutex(Turns())
+    /// Called whenever a write begins to hold the turn, or no longer does.
+    private let turnChanged: @Sendable (_ isHeld: Bool) -> Void
 
-    init(of connection: UInt64?, client: String?) {
+    init(of connection: UInt64?, client: String?, turnChanged: @escaping @Sendable (_ isHeld: Bool) -> Void = { _ in })
+    {
         id = connection
         self.client = client
+        self.turnChanged = turnChanged
     }
 
     /// Whether a snapshot taken now may lack a write that was submitted.
@@ -64,6 +68,7 @@ final class ConnectionSession: Sendable {
                 return false
             }
             turns.isHeld = true
+            turnChanged(true)
             return true
         }
         if isFree { body() }
@@ -75,6 +80,7 @@ final class ConnectionSession: Sendable {
             let next = turns.withLock { turns -> Turn? in
                 if turns.waiting.isEmpty {
                     turns.isHeld = false
+                    turnChanged(false)
                     return nil
                 }
                 return turns.waiting.removeFirst()

@@ -11,7 +11,9 @@ final class ConnectionSessions: Sendable {
     func session(of context: RPCContext) -> ConnectionSession {
         let connection = context.connection
         if let session = sessions.withLock({ $0[connection.id] }) { return session }
-        let session = ConnectionSession(of: connection.id, client: context.limitedClient)
+        let session = ConnectionSession(of: connection.id, client: context.limitedClient) {
+            [weak connection] in connection?.setTurnHeld($0)
+        }
         sessions.withLock { $0[connection.id] = session }
         let id = connection.id
         connection.onClose { [weak self] in

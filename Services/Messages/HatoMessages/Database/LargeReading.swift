@@ -11,7 +11,6 @@ import HatoTree
 struct LargeReading<Request: RPCRequest>: Sendable {
     /// Of a read that stops when its connection has closed.
     var view: ReadView
-    var client: String?
     var store: any Store
     var reply: RPCReply<Request>
     var body: @Sendable (ReadView) throws -> Void
@@ -24,13 +23,13 @@ struct LargeReading<Request: RPCRequest>: Sendable {
 
     /// Runs the read when memory is reserved; never when the connection closes first.
     ///
-    /// A read with the largest reservation is a long one. One with a smaller reservation runs as a short read of the
-    /// service itself, so that it does not wait once more for its client's turn: the budget has granted reservations to
-    /// few reads at a time, clients in turn.
+    /// A read with the largest reservation is a long one, one with a smaller reservation a short one. Both are reads of
+    /// the service itself, so that they do not wait once more for their client's turn: the budget has granted
+    /// reservations to few reads at a time, clients in turn.
     func begin() {
         reply.readAgain { reservation in
             let isLong = reservation.resultBytesMax >= view.bytesMax
-            store.submitRead(of: isLong ? client : nil, isLong: isLong) { run(in: reservation) }
+            store.submitRead(of: nil, isLong: isLong) { run(in: reservation) }
         }
     }
 

@@ -47,7 +47,7 @@ struct ReadOrder: Sendable {
                     try body(first.watched(by: watch))
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
                     return LargeReading(
-                        view: view.whileOpen(connection), client: client, store: store, reply: reply, body: body,
+                        view: view.whileOpen(connection), store: store, reply: reply, body: body,
                         answered: { slow.ended(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
                         rowsMax: limits.unreservedReadRowsMax
                     ).begin()

@@ -76,7 +76,7 @@ final class CatchUpReader {
             peers: taken.map(\.peer))
         let line = line
         // It takes its turn with the clients.
-        parts.store.submitRead(of: "searches") {
+        parts.store.submitRead(of: "searches", isLong: true) {
             let result = Result { try scan.changes() }
             line.post { $0.catchUps.searched(taken, result, through: scan.end) }
         }

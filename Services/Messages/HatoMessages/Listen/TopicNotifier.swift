@@ -11,9 +11,9 @@ final class TopicNotifier {
     private let parts: ServiceParts
     private let line: Publisher.Line
     /// Topics that are worked out on readers' threads by short reads, as each is tried first.
-    private var shortReadings = ReadingQueue(isLong: false)
+    private var shortReadings: ReadingQueue
     /// Those that needed more.
-    private var longReadings = ReadingQueue(isLong: true)
+    private var longReadings: ReadingQueue
     /// Topics whose events are short and wait for the next turn of the publisher's thread.
     private var short = TurnQueue<UInt64>()
     private var isTurnPosted = false
@@ -22,6 +22,7 @@ final class TopicNotifier {
     private struct ReadingQueue {
         /// Whether they are worked out by long reads.
         let isLong: Bool
+        let runningMax: Int
         var queue = TurnQueue<UInt64>(runningMax: 1)
         /// How many are under way.
         var running = 0
@@ -31,6 +32,8 @@ final class TopicNotifier {
         self.registry = registry
         parts = registry.parts
         line = registry.line
+        shortReadings = ReadingQueue(isLong: false, runningMax: parts.limits.topicUpdatesMax)
+        longReadings = ReadingQueue(isLong: true, runningMax: parts.limits.longTopicUpdatesMax)
     }
 
     /// - Parameters:
@@ -177,7 +180,7 @@ final class TopicNotifier {
     }
 
     private func begin(_ readings: ReferenceWritableKeyPath<TopicNotifier, ReadingQueue>) {
-        while self[keyPath: readings].running < parts.limits.topicUpdatesMax,
+        while self[keyPath: readings].running < self[keyPath: readings].runningMax,
             let (id, client) = self[keyPath: readings].queue.takeNext()
         {
             guard let topic = registry.topics[id], let queued = topic.takeQueued(),
@@ -186,10 +189,17 @@ final class TopicNotifier {
                 self[keyPath: readings].queue.ended(of: client)
                 continue
             }
+            if update.hasManyChanges, !self[keyPath: readings].isLong {
+                // More have come meanwhile.
+                self[keyPath: readings].queue.ended(of: client)
+                work(topic, update.queued, after: topic.sentVersion)
+                continue
+            }
             self[keyPath: readings].running += 1
             if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
             let (line, limits, isLong) = (line, parts.limits, self[keyPath: readings].isLong)
-            parts.store.submitRead(of: Self.readerName(of: client), isLong: isLong) { [update] in
+            // Long ones wait for other long reads as if for one client: few run at a time, clients in turn.
+            parts.store.submitRead(of: isLong ? nil : Self.readerName(of: client), isLong: isLong) { [update] in
                 var update = update
                 let meter =
                     isLong

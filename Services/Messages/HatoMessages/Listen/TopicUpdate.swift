@@ -26,7 +26,7 @@ struct TopicUpdate: Sendable {
 
     var version: UInt64 { snapshot.version }
     /// The same for a later turn, as of a later version.
-    var queued: Topic.Queued { Topic.Queued(wanted: wanted, window: window) }
+    var queued: Topic.Queued { Topic.Queued(wanted: wanted, window: window, isLong: hasManyChanges) }
 
     /// The members of a notification; nil when there is nothing to send. When this throws, the window is as it was, or
     /// has been moved already: moving it again changes nothing.
@@ -83,8 +83,11 @@ extension TopicUpdate {
     private static let changesBytesMax = 1 << 20
 
     /// Whether it takes long for sure.
-    var isLong: Bool {
-        guard case .changes(let notes) = wanted else { return true }
+    var isLong: Bool { if case .changes = wanted { hasManyChanges } else { true } }
+
+    /// Whether its commits have so many changes that their events alone take long.
+    var hasManyChanges: Bool {
+        guard case .changes(let notes) = wanted else { return false }
         return notes.reduce(0) { $0 + $1.byteCount } > Self.changesBytesMax
             || notes.reduce(0) { $0 + $1.changes.count } > Self.changesMax
     }

@@ -86,8 +86,9 @@ struct AttemptSlots: Sendable {
         release(attempt.group)
         let isSlow = now - attempt.began >= policy.slowAfter.milliseconds
         switch outcome {
-        case .delivered: if !isSlow { receivers.respondedInTime(attempt.group.uid) }
-        case .failed: if isSlow { receivers.wasSilent(attempt.group, at: now) }
+        case .delivered where !isSlow: receivers.respondedInTime(attempt.group.uid)
+        // Also one that sends its response slowly.
+        case .delivered, .failed: if isSlow { receivers.wasSilent(attempt.group, at: now) }
         // Says nothing about the receiver, or it gets no more attempts.
         case .postponed, .deviceGone: break
         }
