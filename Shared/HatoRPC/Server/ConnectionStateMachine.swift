@@ -177,7 +177,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
     private func mayRespond(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
-        let waiting = outputBytes + responses.waitingBytes
+        let waiting = untakenResponseBytes
         guard waiting <= limits.unsentResponseBytesMax else { return false }
         return waiting <= limits.waitingBytesMax || mayHoldMore()
     }
@@ -342,13 +342,19 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The budget calls when a request may start, or has called.
     mutating func startWaitChanged(isWaiting: Bool) { isWaitingToStart = isWaiting }
 
-    /// Whether the exemption goes back, now that what it is for has ended or waits for a large reservation.
+    /// Bytes of responses that the peer has not taken.
+    var untakenResponseBytes: Int { outputBytes + responses.waitingBytes }
+
+    /// Whether the exemption goes back, now that what it is for has ended or waits for a large reservation. That of a
+    /// line goes back when the peer has taken its response: many large responses that no peer takes would take any
+    /// memory, one after another.
     mutating func returnsExemption() -> Bool {
         switch exemption {
         case nil: return false
         case .read: guard readsInFlight == outgrownReads else { return false }
         case .line, .mediumLine:
             guard waitingBytes == nil, lineElsewhereBytes == 0, running == 0 else { return false }
+            guard untakenResponseBytes <= limits.readBytes || phase == .closed else { return false }
         }
         exemption = nil
         return true

@@ -234,6 +234,18 @@ struct ConnectionStateMachineTests {
         #expect(machine.next(true) == .takeLine)
     }
 
+    @Test func exemptionOfALineGoesBackWhenItsResponseIsTaken() {
+        var machine = machine()
+        machine.exemptionTaken(for: .line)
+        #expect(machine.lineTurnCame(isSmall: false, false) == .start)
+        let own = start(Self.immediate, &machine)
+        _ = machine.requestEnded(own, nil)
+        machine.outputAppended(1 << 20)
+        #expect(machine.returnsExemption() == false)
+        machine.outputDrained((1 << 20) - 1)
+        #expect(machine.returnsExemption() == true)
+    }
+
     @Test func smallLineIsTakenWhateverIsHeldButOneAtATime() {
         var machine = machine()
         #expect(machine.lineTurnCame(isSmall: true, false) == .start)

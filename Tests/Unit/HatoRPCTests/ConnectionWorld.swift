@@ -375,7 +375,8 @@ extension ConnectionWorld {
             case nil: true
             case .read: inFlight.contains(where: isSmallRead)
             case .line, .mediumLine:
-                waiting != nil || lineElsewhere != nil || inFlight.contains { !requests[$0.request].isOutgrown }
+                waiting != nil || lineElsewhere != nil || machine.untakenResponseBytes > Self.limits.readBytes
+                    || inFlight.contains { !requests[$0.request].isOutgrown }
             }
         if !usesExemption { problem = "keeps the exemption" }
         guard machine.phase == .open, !isWaitedFor else { return }
