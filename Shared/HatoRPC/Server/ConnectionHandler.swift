@@ -301,7 +301,9 @@ extension ConnectionHandler {
 
     func requestMayStart() { memory.requestMayStart() }
 
-    func readOutgrew(_ reply: PendingResponse, _ rerun: @escaping LargeReads.Rerun) { largeReads.outgrew(reply, rerun) }
+    func readOutgrew(_ reply: PendingResponse, needsLargest: Bool, _ rerun: @escaping LargeReads.Rerun) {
+        largeReads.outgrew(reply, needsLargest: needsLargest, rerun)
+    }
 
     func largeReadGranted(_ reservation: ReadReservation) { largeReads.granted(reservation) }
 

@@ -19,13 +19,13 @@ final class LargeReadRunner {
     var heldEnd: Int? { reads.heldEnd }
 
     /// `again` runs the read from its beginning, when the memory of a larger one is reserved.
-    func outgrew(_ reply: PendingResponse, _ rerun: @escaping LargeReads.Rerun) {
+    func outgrew(_ reply: PendingResponse, needsLargest: Bool, _ rerun: @escaping LargeReads.Rerun) {
         guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
         guard state.machine.mayAwaitReservation else {
             state.machine.readRefused(reply.ticket)
             return reply.fail(RPCError.memoryFull)
         }
-        let (isFirst, outgrown) = reads.outgrew(reply, rerun)
+        let (isFirst, outgrown) = reads.outgrew(reply, needsLargest: needsLargest, rerun)
         if isFirst { state.machine.readOutgrew() }
         // Let go of when the next is asked for at the earliest: others are granted then.
         withExtendedLifetime(outgrown) {}

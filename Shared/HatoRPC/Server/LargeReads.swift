@@ -75,8 +75,11 @@ struct LargeReads {
     var account: ClientAccount? { holder?.account }
 
     /// Returns whether the read had its small reservation until now, and the reservation that it gives back.
-    mutating func outgrew(_ reply: PendingResponse, _ rerun: @escaping Rerun) -> (isFirst: Bool, ReadReservation?) {
-        var read = OutgrownRead(reply: reply, rerun: rerun, size: reply.ticket.entry == nil ? 0 : sizes - 1)
+    mutating func outgrew(
+        _ reply: PendingResponse, needsLargest: Bool = false, _ rerun: @escaping Rerun
+    ) -> (isFirst: Bool, ReadReservation?) {
+        let isLargest = needsLargest || reply.ticket.entry != nil
+        var read = OutgrownRead(reply: reply, rerun: rerun, size: isLargest ? sizes - 1 : 0)
         var outgrown: ReadReservation?
         if let holder, holder.running == read.key {
             read.size = min(holder.size + 1, sizes - 1)

@@ -60,8 +60,8 @@ final class PendingResponse: Sendable {
     }
 
     /// Runs `again` when the memory of a larger read is reserved; never when the connection closes first.
-    func readAgain(_ rerun: @escaping @Sendable (ReadReservation) -> Void) {
-        connection.hub.post(.run(connection) { $0.readOutgrew(self, rerun) })
+    func readAgain(needsLargest: Bool, _ rerun: @escaping @Sendable (ReadReservation) -> Void) {
+        connection.hub.post(.run(connection) { $0.readOutgrew(self, needsLargest: needsLargest, rerun) })
     }
 
     func fail(_ error: any Error) {

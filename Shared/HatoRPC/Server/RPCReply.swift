@@ -20,7 +20,12 @@ public struct RPCReply<Request: RPCRequest>: Sendable {
     ///
     /// `again` is called on an event loop, keeps the reservation until it has responded, and calls its `readEnded`
     /// then.
-    public func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) { pending.readAgain(again) }
+    ///
+    /// - Parameter needsLargest: whether the memory of the largest response is reserved at once, for a read that takes
+    ///   long: those with less wait for short ones only.
+    public func readAgain(needsLargest: Bool = false, _ again: @escaping @Sendable (ReadReservation) -> Void) {
+        pending.readAgain(needsLargest: needsLargest, again)
+    }
 
     /// Responds with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and becomes -32603.
     /// One about a parameter shows what would be right.

@@ -44,7 +44,9 @@ import Testing
         #expect(try scan(short) == 4)
         #expect(try scan(short.uncached) == 4)
         #expect(try short.get([UInt8]([1, 9]).span) == [9])
+        #expect(!short.isExhausted)
         #expect(throws: TreeError.self) { try short.get([UInt8]([1, 9]).span) }
         #expect(throws: TreeError.self) { try scan(short) }
+        #expect(short.isExhausted)
     }
 }

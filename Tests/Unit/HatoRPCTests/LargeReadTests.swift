@@ -27,6 +27,13 @@ struct LargeReadTests {
             var router = RPCRouter()
             let (started, stored) = (started, stored)
             router.handleInOrder(Check.Read.self) { request, _, reply in
+                if request.gate == "long" {
+                    return reply.readAgain(needsLargest: true) { reservation in
+                        started.change { $0.append("long in \(reservation.resultBytesMax)") }
+                        reply.succeed(.init(gate: ""))
+                        reservation.readEnded()
+                    }
+                }
                 Self.readAgain(reply, request.gate.hasPrefix("medium") ? 9_000 : 90_000) {
                     started.change { $0.append(request.gate) }
                 }
@@ -152,6 +159,14 @@ struct LargeReadTests {
             $0.processBytesInFlightMax = processBytes
             $0.stalledPeerSecondsMax = 10
         }
+    }
+
+    @Test func readThatTakesLongGetsTheLargestReservationAtOnce() throws {
+        let world = worldOfTwoSizes(processBytes: 1_000_000)
+        let peer = try world.connect("192.0.2.1")
+        try peer.read("long")
+        #expect(world.started.current == ["long in 100000"])
+        peer.close()
     }
 
     @Test func smallerLargeReadsDoNotWaitForThoseOfTheLargestSize() throws {

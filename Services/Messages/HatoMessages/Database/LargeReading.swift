@@ -26,8 +26,11 @@ struct LargeReading<Request: RPCRequest>: Sendable {
     /// A read with the largest reservation is a long one, one with a smaller reservation a short one. Both are reads of
     /// the service itself, so that they do not wait once more for their client's turn: the budget has granted
     /// reservations to few reads at a time, clients in turn.
-    func begin() {
-        reply.readAgain { reservation in
+    ///
+    /// - Parameter needsLargest: whether it reads so many rows that a smaller reservation would be of no use, or would
+    ///   keep short reads waiting.
+    func begin(needsLargest: Bool) {
+        reply.readAgain(needsLargest: needsLargest) { reservation in
             let isLong = reservation.resultBytesMax >= view.bytesMax
             store.submitRead(of: nil, isLong: isLong) { run(in: reservation) }
         }
@@ -40,7 +43,7 @@ struct LargeReading<Request: RPCRequest>: Sendable {
         do { try body(limited.watched(by: watch)) } catch is ConnectionClosed {} catch TreeError.tooBig
             where bytesMax < view.bytesMax
         {
-            begin()
+            begin(needsLargest: true)
             return reservation.readEnded()
         } catch { reply.refuse(error) }
         reservation.readEnded()

@@ -50,7 +50,7 @@ struct ReadOrder: Sendable {
                         view: view.whileOpen(connection), store: store, reply: reply, body: body,
                         answered: { slow.ended(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
                         rowsMax: limits.unreservedReadRowsMax
-                    ).begin()
+                    ).begin(needsLargest: first.wantsMoreRows)
                 } catch { reply.refuse(error) }
                 slow.ended(watch, catalogue)
             }

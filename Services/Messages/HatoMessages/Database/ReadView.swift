@@ -11,6 +11,10 @@ struct ReadView: Sendable {
     var lasting: (any StoreSnapshot)?
     /// What a result may take, in bytes; a read that needs more throws `TreeError.tooBig`.
     var bytesMax: Int
+    /// What limits its rows; nil: nothing.
+    private var limiting: ShortReadSnapshot?
+    /// Whether the read has stopped at the limit of its rows.
+    var wantsMoreRows: Bool { limiting?.isExhausted ?? false }
     /// Nil when the time of the request is not measured.
     var watch: OperationWatch?
 
@@ -31,7 +35,9 @@ struct ReadView: Sendable {
     /// The same for a result of so many bytes, which is made of so many rows.
     func limited(to bytesMax: Int, rowsMax: Int) -> ReadView {
         guard bytesMax < self.bytesMax else { return self }
-        var view = reading(ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax))
+        let limiting = ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax)
+        var view = reading(limiting)
+        view.limiting = limiting
         view.bytesMax = bytesMax
         return view
     }

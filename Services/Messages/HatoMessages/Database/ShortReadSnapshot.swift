@@ -14,11 +14,16 @@ final class ShortReadSnapshot: StoreSnapshot {
 
         init(_ count: Int) { self.count = count }
 
+        var areTaken: Bool { count < 0 }
+
         func take(bytesMax: Int) throws(TreeError) {
             count -= 1
             if count < 0 { throw .tooBig(bytesMax: bytesMax) }
         }
     }
+
+    /// Whether more rows were wanted than may be read.
+    var isExhausted: Bool { rows.areTaken }
 
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
