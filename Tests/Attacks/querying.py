@@ -58,9 +58,20 @@ async def mixedbatches(link):
         await asyncio.wait_for(link.lines(2), 20)
 
 
+async def keyqueries(link):
+    """Gets of 50,000 and more of 100,000 children in the order of their keys; the responses are read."""
+    await link.open()
+    await link.line()
+    while True:
+        limit = {link.random.choice(("limitToFirst", "limitToLast")): link.random.choice((50_000, 1_000_000))}
+        await link.send(line("messages.get", {"path": MANY, "query": {"orderBy": "$key", **limit}}))
+        await link.line()
+
+
 ATTACKS = (
     Attack("unindexed", (
         Role(unindexed, 48, accounts=20), Role(unindexed_updates, 4, accounts=4, first_account=20)),
         prepare=many_children),
+    Attack("keyqueries", (Role(keyqueries, 72, accounts=24),), prepare=many_children),
     Attack("mixedbatches", (Role(mixedbatches, 100, accounts=24),), prepare=many_children),
 )

@@ -58,9 +58,24 @@ async def connectloop(link):
     await link.send(link.payloads["gets" if as_user else "public"], count=16)
 
 
+async def hugeids(link):
+    """Batches of 1,000 requests with ids of 14 kB, which the responses repeat; nothing is read."""
+    await link.open(receive_bytes=16_384)
+    for _ in range(3):
+        await asyncio.wait_for(link.send(link.payloads[link.number % 2], count=1_000), 8)
+    await link.parked(3)
+
+
+def hugeids_bytes():
+    methods = ("messages.get", "messages.none")
+    return {number: batch(*[request(method, {"path": "/shared/x"}, "i" * 14_000)] * 1_000)
+            for number, method in enumerate(methods)}
+
+
 ATTACKS = (
     Attack("batchclose", (Role(batchclose, 72, accounts=24),), batchclose_bytes),
     Attack("parkbig", (Role(parkbig, 192, accounts=24),), parkbig_bytes),
     Attack("hold", (Role(hold, 96, accounts=24),), gets_bytes),
     Attack("connectloop", (Role(connectloop, 24, accounts=24),), gets_bytes),
+    Attack("hugeids", (Role(hugeids, 60, accounts=24),), hugeids_bytes),
 )
