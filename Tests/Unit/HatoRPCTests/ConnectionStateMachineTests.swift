@@ -84,6 +84,9 @@ struct ConnectionStateMachineTests {
         #expect(machine.next(false) == .continueWaiting)
         _ = machine.responseCame(batch, 1, [5])
         machine.waitingChanged(nil)
+        let isReturnedBeforeTheResponseLeaves = machine.returnsExemption()
+        #expect(!isReturnedBeforeTheResponseLeaves)
+        _ = machine.nextResponse()
         let isReturned = machine.returnsExemption()
         #expect(isReturned)
     }
