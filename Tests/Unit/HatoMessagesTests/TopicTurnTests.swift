@@ -114,7 +114,7 @@ import Testing
 
     /// What comes while a topic waits for its turn costs no further turn.
     @Test func commitsThatComeBeforeItsTurnAreSentTogether() async throws {
-        let world = try await AuthorisationWorld { $0.topicUpdatesMax = 1 }
+        let world = try await AuthorisationWorld { $0.longTopicUpdatesMax = 1 }
         _ = try Self.queries("a", 1..<2, world)
         let other = try Self.queries("b", 2..<3, world)
         try await world.write(Self.update(300, "first"))
@@ -129,7 +129,7 @@ import Testing
     /// Beyond that, topics are read anew when it is their turn.
     @Test func commitsThatWaitForTurnsTakeBoundedMemory() async throws {
         let world = try await AuthorisationWorld {
-            $0.topicUpdatesMax = 1
+            $0.longTopicUpdatesMax = 1
             $0.listenersServiceBytesMax = 2 << 20
         }
         let peer = try Self.queries("a", 1..<21, world)

@@ -176,12 +176,19 @@ import Testing
     }
 
     @Test func quickFailuresAndPostponedAttemptsMakeNoReceiverSilent() {
-        for (outcome, end) in [(Self.failed, 999), (.postponed(DeliveryResponse()), 5_000), (Self.delivered, 14_000)] {
+        for (outcome, end) in [(Self.failed, 999), (.postponed(DeliveryResponse()), 5_000), (Self.delivered, 999)] {
             var slots = AttemptSlots(DeliveryPolicy())
             slots.ended(slots.began(Self.group("u"), at: 0), outcome, at: Int64(end))
             for index in 0..<200 { slots.began(Self.group("other", at: "\(index)"), at: 0) }
             #expect(slots.admits(Self.group("u")), "\(outcome)")
         }
+    }
+
+    @Test func receiverThatSendsItsResponseSlowlyIsSilent() {
+        var slots = AttemptSlots(DeliveryPolicy())
+        slots.ended(slots.began(Self.group("u"), at: 0), Self.delivered, at: 14_000)
+        for index in 0..<200 { slots.began(Self.group("other", at: "\(index)"), at: 14_000) }
+        #expect(!slots.admits(Self.group("u")))
     }
 
     /// Whatever happens in whatever order, also when the clock is put back.
