@@ -134,6 +134,12 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyListeners(let max, let scope):
             .resourceExhausted(
                 reason: "too_many_listeners", "\(scope.rawValue) has \(max) listeners, which is the limit")
+        case .listenersTooBig(let bytesMax, .service):
+            .resourceExhausted(
+                reason: "too_many_listeners",
+                "All listeners of the service together take the \(bytesMax) bytes that they may "
+                    + "(listeners-service-bytes-max), or nearly: try again later, or listen to shorter paths",
+                retryAfterMs: 5_000)
         case .listenersTooBig(let bytesMax, let scope):
             .resourceExhausted(
                 reason: "too_many_listeners",

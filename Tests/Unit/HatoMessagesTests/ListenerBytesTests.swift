@@ -139,6 +139,30 @@ import Testing
         }
     }
 
+    @Test func manyClientsThatTakeWhatTheyCanLeaveSomethingForTheNext() async throws {
+        try await RunningMessages.with(change: { $0.limits.listenersServiceBytesMax = 1 << 20 }) { running in
+            var held: [RPCSubscription] = []
+            let clients = (0..<20).map { running.user("many\($0)") }
+            for (number, client) in clients.enumerated() {
+                // Long paths first, then short ones, until not even these are accepted.
+                for path in [try Self.longPath("\(number)"), try TreePath("/short\(number)")] {
+                    for index in 0..<200 {
+                        let child = try TreePath("\(path.text)/\(index)")
+                        guard let one = try? await client.subscribe(Messages.Listen(path: child)) else { break }
+                        held.append(one)
+                    }
+                }
+            }
+            let next = running.user("next")
+            held.append(try await next.subscribe(Messages.Listen(path: "/next")))
+            for client in clients {
+                let refusal = await refusal { try await client.subscribe(Messages.Listen(path: "/more")) }
+                #expect(refusal?.isRetryable == true)
+            }
+            withExtendedLifetime((held, clients, next)) {}
+        }
+    }
+
     /// Not those of the topic that grows: its client may have little.
     @Test func whenAllAreTooLargeTheClientWithTheMostLosesItsNewest() async throws {
         let key = TopicKey(database: DatabaseID(rawValue: 1), path: try Self.longPath("1"))

@@ -4,8 +4,9 @@ import HatoTree
 /// How many listeners there are and what they take in memory (`ListenerCost`), in all and by client, and whether there
 /// may be more. Pure.
 ///
-/// A client may take more while as much stays free as it then has, the first rule of `ProcessBudget`: so clients that
-/// take as much as they can leave something for every other client.
+/// A client may take more while as much stays free as it then has, the first rule of `ProcessBudget`. The last quarter
+/// of the memory is left to the first few listeners of each client (`firstBytesMax`): many clients that take as much as
+/// they can leave it to hundreds of others.
 ///
 /// What listeners share, a topic with the window of its query or an authorisation, counts once in all, and in full for
 /// the client of each of them.
@@ -39,6 +40,14 @@ struct ListenerTotals {
 
     // MARK: Before a listener begins
 
+    /// What is left to the first listeners of each client.
+    private var leftToFirst: Int { limits.listenersServiceBytesMax / 4 }
+
+    /// What the first listeners of a client take at most: of a screen or two of an app.
+    private var firstBytesMax: Int { min(16 << 10, limits.listenersServiceBytesMax / 256) }
+
+    private func isFirst(_ wanted: Int, of client: String) -> Bool { bytes(of: client) + wanted <= firstBytesMax }
+
     /// - Parameter siblings: the subscriptions that the connection has.
     /// - Throws: `tooManyListeners`.
     func check(_ opening: Listener.Opening, siblings: Int) throws(MessagesError) {
@@ -69,7 +78,8 @@ struct ListenerTotals {
         guard bytes(of: client) + wanted <= limits.listenersClientBytesMax else {
             throw .listenersTooBig(bytesMax: limits.listenersClientBytesMax, of: .client)
         }
-        guard bytes(of: client) + wanted <= left else {
+        let isWithinShare = bytes(of: client) + wanted <= left && left >= leftToFirst
+        guard isWithinShare || isFirst(wanted, of: client) else {
             throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
         }
     }
