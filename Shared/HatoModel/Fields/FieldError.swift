@@ -37,7 +37,8 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
 
     /// The same error, for the object or array that holds the value as `name`.
     consuming func below(_ name: String) -> FieldError {
-        reversedPath.append(name)
+        // A peer may have chosen the name.
+        reversedPath.append(name.shortened(to: 200))
         return self
     }
 
@@ -65,6 +66,15 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
     }
 
     public var description: String { message }
+}
+
+extension String {
+    /// At most so many of its first Unicode scalars, for messages, followed by `…` if there are more.
+    package func shortened(to countMax: Int) -> String {
+        // A scalar has a byte at least.
+        guard utf8.count > countMax, unicodeScalars.count > countMax else { return self }
+        return String(String.UnicodeScalarView(unicodeScalars.prefix(countMax))) + "…"
+    }
 }
 
 extension JSONValue {

@@ -43,10 +43,7 @@ public struct TreeKey: Sendable {
     }
 
     /// `text` in quotation marks, shortened for messages.
-    static func quoted(_ text: String) -> String {
-        let shown = text.unicodeScalars.count > 80 ? String(text.unicodeScalars.prefix(80)) + "…" : text
-        return "\"\(shown)\""
-    }
+    static func quoted(_ text: String) -> String { "\"\(text.shortened(to: 80))\"" }
 }
 
 extension TreeKey: Hashable {

@@ -183,14 +183,16 @@ final class RequestRunner {
 
     private func take(_ line: Result<ReadLine, JSONError>) {
         switch line {
-        case .failure(let error) where error.reason == .tooManyValues: refuse(RPCError.tooManyValues)
+        case .failure(let error) where error.reason == .tooManyValues:
+            refuse(RPCError.tooManyValues(server.limits.requestMemoryBytesMax))
         case .failure(let error): refuse(RPCError.parseError(error))
         case .success(.single(let envelope)): takeSingle(envelope)
         case .success(.batch(let entries)): takeBatch(entries)
         case .success(.batchTooLarge):
             refuse(
                 RPCError.invalidRequest(
-                    "A batch may have \(server.limits.batchEntriesMax) entries", reason: "batch_too_large"))
+                    "A batch may have at most \(server.limits.batchEntriesMax) entries: send several",
+                    reason: "batch_too_large"))
         }
     }
 
@@ -327,7 +329,7 @@ final class RequestRunner {
     private func change<Change: RPCRequest>(
         _ request: CurrentRequest, by _: Change.Type, to caller: Caller?, _ result: JSONValue
     ) {
-        if let name = request.params.members.first?.name {
+        if let name = request.params.members.first?.name.shortened(to: 200) {
             let error = RPCError.invalidParams(
                 name, "'\(name)' is no known parameter", reason: "unknown_parameter")
             return fail(request, RPCError(Change.showingWhatIsRight(error)))

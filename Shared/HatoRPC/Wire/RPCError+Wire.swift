@@ -13,7 +13,7 @@ extension RPCError {
     static func methodNotFound(_ method: String) -> RPCError {
         RPCError(
             .methodNotFound, reason: "method_not_found", "Method not found",
-            data: ["method": .string(String(method.prefix(128)))])
+            data: ["method": .string(method.shortened(to: 128))])
     }
 
     static let positionalParams = RPCError(
@@ -43,8 +43,11 @@ extension RPCError {
         invalidParams("auth", "auth may have \(limit) bytes", reason: "credential_too_long")
     }
 
-    static let tooManyValues = invalidRequest(
-        "The values of this line take more memory than one line may: send them in several", reason: "too_many_values")
+    static func tooManyValues(_ bytesMax: Int) -> RPCError {
+        invalidRequest(
+            "The values of this line take more than the \(bytesMax) bytes of memory that those of one line may: send "
+                + "them in several lines", reason: "too_many_values")
+    }
 
     static let lineStalled = resourceExhausted(
         reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",

@@ -121,6 +121,14 @@ import Testing
                 == "'nested.limits' is no known parameter; known are limit, names")
     }
 
+    /// A peer chooses it, and could have 16 MiB repeated.
+    @Test func aLongNameOfAnUnknownParameterIsShortened() {
+        let error = error(of: ["name": "a", String(repeating: "é", count: 10_000): 1])
+        let shown = String(repeating: "é", count: 200) + "…"
+        #expect(error?.data["parameter"] == .string(shown))
+        #expect(error?.message.hasPrefix("'\(shown)' is no known parameter; known are any, color, kind, ") == true)
+    }
+
     @Test func schemaSaysKindsMeaningsAndWhatIsRequired() {
         let schema = Sample.schema
         #expect(schema["required"] == ["name"])
