@@ -193,8 +193,7 @@ let package = Package(
             "Tidy",
             [
                 "HatoAuth", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRuntime",
-                "hato-auth",
-                "hato-messages", "hato-notifier",
+                "hato-auth", "hato-dev", "hato-messages", "hato-notifier",
             ]),
     ],
     swiftLanguageModes: [.v6],

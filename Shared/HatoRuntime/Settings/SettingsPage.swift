@@ -8,8 +8,9 @@ public enum SettingsPage {
         return """
             # \(title)
 
-            Made from the declared settings; do not edit. Each is a flag of `serve`, an environment variable and a key of the
-            settings file; `serve --help` names them. Sizes are set as numbers of bytes: 1 KiB is 1024, 1 MiB is 1048576.
+            Made from the declared settings; do not edit. Each is a flag, an environment variable and a key of the settings
+            file; `serve --help`, or `hato-dev --help`, names them. Sizes are set as numbers of bytes: 1 KiB is 1024, 1 MiB
+            is 1048576.
 
             | Setting | Value | Default | Meaning |
             |---|---|---|---|
