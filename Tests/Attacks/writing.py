@@ -1,7 +1,7 @@
 """Attacks that write: large values, values that trigger conditions read, and conditional writes."""
 
 from reading import BIG
-from values import MIB, elements, members, nested, repeated, text
+from values import MIB, elements, members, nested, node, repeated, text
 from wire import line, set_line
 from worker import Attack, Role
 
@@ -34,6 +34,21 @@ def bigsets_bytes():
     lines = [set_line(f"/shared/bigsets/{number}", value) for number, value in enumerate(values)]
     # The valid ones twice as often.
     return {"sets": lines + lines[:2]}
+
+
+async def manysets(link):
+    """Sets of 2 and 13 MB on 600 connections, each of an account of its own; the responses are read."""
+    await link.open()
+    await link.line()
+    while True:
+        await link.send(link.random.choice(link.payloads["sets"]))
+        await link.line()
+
+
+def manysets_bytes():
+    return {"sets": [
+        set_line("/shared/manysets/small", members(40_000, 53)), set_line("/shared/manysets/large", members(250_000, 53)),
+        set_line("/shared/manysets/text", node(2)), set_line("/shared/manysets/texts", node(13))]}
 
 
 async def nulls(link):
@@ -127,6 +142,7 @@ def ifversion_bytes():
 
 ATTACKS = (
     Attack("bigsets", (Role(bigsets, 24, accounts=24),), bigsets_bytes),
+    Attack("manysets", (Role(manysets, 600, accounts=600),), manysets_bytes),
     Attack("nulls", (Role(nulls, 40, accounts=24),), nulls_bytes, nulls_triggers),
     Attack("ifversion", (Role(ifversion, 16, accounts=16),), ifversion_bytes),
 )

@@ -313,6 +313,13 @@ extension ConnectionHandler {
         settle()
     }
 
+    /// The line waits for memory, and others need what it waits in. It may be complete meanwhile.
+    func refuseClaimedLine() {
+        guard lines.isWatched, state.machine.phase == .open else { return }
+        requests.refuseUnfinishedLine(RPCError.memoryFull)
+        settle()
+    }
+
     /// Too many connections without a credential have unfinished lines. This one may have ended meanwhile, or its
     /// connection may have shown one.
     func refuseUnfinishedLine() {

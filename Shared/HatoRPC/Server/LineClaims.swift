@@ -10,10 +10,11 @@
 ///   of unfinished lines would stay full. That line has to come fast (`LineStall`), and what it takes is not taken from
 ///   others.
 ///
-/// Lines of medium length find some memory more, which longer ones leave to them.
+/// The exceptions of the share and of the end are not made while complete lines are still being read elsewhere
+/// (`chargeBegan`), of that client or of all: they come to their end by themselves, and what they hold is free then.
 ///
-/// Neither exception is made while complete lines are still being read elsewhere (`chargeBegan`), of that client or of
-/// all: they come to their end by themselves, and what they hold is free then.
+/// Lines of medium length find some memory more, which longer ones leave to them. Where nothing fits, a few of them may
+/// grow in that memory all the same (`MediumLines`), one of each client: they are not held up by long lines.
 ///
 /// Claims that wait go on in the order in which they came, as far as the rules allow. What a client holds is asked when
 /// a decision depends on it: an entry whose key may be too low is looked at again when it comes first, so each event
@@ -24,6 +25,13 @@ struct LineClaims {
         /// By all.
         var used: Int
         var usedByClient: (String) -> Int
+    }
+
+    /// What becomes of a claim that waits.
+    enum Decision: Hashable {
+        case grant(Grant)
+        /// The line of this connection is to be dropped: others need the memory that it waits in.
+        case refuse(UInt64)
     }
 
     /// A claim that is granted; the caller counts `growth` for the client before it asks again.
@@ -67,7 +75,7 @@ struct LineClaims {
     private let linesMax: Int
     private let clientMax: Int
     private let reserved: Int
-    private let reservedCapacityMax: Int
+    private var mediums: MediumLines
     private var claims: [UInt64: Claim] = [:]
     private var clients: [String: Client] = [:]
     /// Clients whose next claim waits for free memory: by what that claim needs, and by what the client holds. Keys are
@@ -87,7 +95,7 @@ struct LineClaims {
         self.linesMax = linesMax
         self.clientMax = clientMax
         self.reserved = reserved
-        reservedCapacityMax = capacityMax
+        mediums = MediumLines(capacity: capacityMax, countMax: capacityMax > 0 ? reserved / capacityMax : 0)
     }
 
     // MARK: Events
@@ -108,15 +116,17 @@ struct LineClaims {
         claims[connection] = claim
         clients[client, default: Client()].byGrowth.insert(connection, Rank(bytes: claim.growth, turn: claim.turn))
         clients[client]?.byTurn.insert(connection, claim.turn)
+        mediums.claimed(capacity, by: connection, of: client, turn: claim.turn)
         heldChanged(client)
         return false
     }
 
-    /// The line is complete, or the connection has closed. Returns what was granted to it.
-    mutating func ended(_ connection: UInt64) -> Int {
+    /// The line is complete, or is dropped. Returns what was granted to it.
+    mutating func ended(_ connection: UInt64, isComplete: Bool = true) -> Int {
         guard let claim = claims.removeValue(forKey: connection) else { return 0 }
         if claim.wanted != nil { removeWaiting(connection, of: claim.client) }
         if exempt == connection { exempt = nil }
+        mediums.ended(connection, of: claim.client, isMedium: isComplete && mediums.isMedium(claim.granted))
         if clients[claim.client]?.exempt == connection { clients[claim.client]?.exempt = nil }
         heldChanged(claim.client)
         return claim.granted
@@ -136,6 +146,7 @@ struct LineClaims {
 
     /// The client may hold less: its next claim is looked at again.
     mutating func heldChanged(_ name: String) {
+        mediums.lookAgain(name)
         byNeed.remove(name)
         byHeld.remove(name)
         guard let client = clients[name] else { return }
@@ -153,8 +164,8 @@ struct LineClaims {
 
     // MARK: Decisions
 
-    /// The next claim that is granted; nil: all must wait.
-    mutating func next(_ memory: Memory) -> Grant? {
+    /// What becomes of the next claim; nil: all must wait.
+    mutating func next(_ memory: Memory) -> Decision? {
         if let exempt, let claim = claims[exempt], claim.wanted != nil { return grant(exempt, claim) }
         let free = linesMax - memory.used + exemptBytes
         while let (name, rank) = byNeed.first, rank.bytes <= free {
@@ -166,7 +177,7 @@ struct LineClaims {
                 continue
             }
             // As much stays free as the client then holds.
-            let more = (claim.wanted ?? .max) <= reservedCapacityMax ? reserved : 0
+            let more = mediums.isMedium(claim.wanted ?? .max) ? reserved : 0
             let need = Rank(bytes: held + 2 * claim.growth - more, turn: claim.turn)
             guard need == rank else {
                 byNeed.insert(name, need)
@@ -177,6 +188,16 @@ struct LineClaims {
             }
             if held + claim.growth > clientMax { clients[name]?.exempt = connection }
             return grant(connection, claim)
+        }
+        let heldMax = clientMax - mediums.capacity
+        switch mediums.next({ memory.usedByClient($0) <= heldMax }) {
+        case .grow(let connection):
+            guard var claim = claims[connection] else { break }
+            // All that it may need: it does not wait again.
+            claim.wanted = mediums.capacity
+            return grant(connection, claim)
+        case .refuse(let connection): return .refuse(connection)
+        case nil: break
         }
         guard exempt == nil, charges == 0 else { return nil }
         while let (name, rank) = byHeld.first, let connection = clients[name]?.byTurn.first?.key {
@@ -200,13 +221,14 @@ struct LineClaims {
         return client.charges == 0 ? client.byTurn.first?.key : nil
     }
 
-    private mutating func grant(_ connection: UInt64, _ claim: Claim) -> Grant {
+    private mutating func grant(_ connection: UInt64, _ claim: Claim) -> Decision {
         let grant = Grant(connection: connection, client: claim.client, growth: claim.growth)
         removeWaiting(connection, of: claim.client)
         claims[connection]?.granted = claim.granted + claim.growth
         claims[connection]?.wanted = nil
+        mediums.granted(claim.granted + claim.growth, to: connection, of: claim.client)
         heldChanged(claim.client)
-        return grant
+        return .grant(grant)
     }
 
     /// The least free memory with which a claim goes on, as far as is known, when what the exempt line has does not
@@ -219,8 +241,11 @@ struct LineClaims {
     /// What the line has that grows although nothing fits.
     private var exemptBytes: Int { exempt.flatMap { claims[$0]?.granted } ?? 0 }
 
-    /// Whether the line of this connection is the one that goes on although nothing fits.
+    /// Whether the line of this connection is the one in all that goes on although nothing fits.
     func isExempt(_ connection: UInt64) -> Bool { exempt == connection }
+
+    /// Whether the line of this connection is one of medium length that goes on although nothing fits.
+    func isExemptMedium(_ connection: UInt64) -> Bool { mediums.isExempt(connection) }
 
     /// Whether something of this client waits.
     func isWaiting(_ name: String) -> Bool { clients[name]?.byTurn.isEmpty == false }

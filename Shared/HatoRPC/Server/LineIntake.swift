@@ -28,7 +28,7 @@ final class LineIntake {
     private var isCounted = false
     /// Whether the line that is watched is complete, and not taken yet.
     private var isComplete = false
-    /// For how many seconds the line has been the one that all others wait for, and was held up by its own connection.
+    /// For how many seconds the line went on although nothing fits, and was held up by its own connection.
     private var keptSeconds = 0
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
@@ -78,9 +78,11 @@ final class LineIntake {
         guard capacity > claimedBytes else { return true }
         beginWatch()
         let connection = state.connection
-        let isGranted = state.server.budget.claim(capacity, for: connection.id, of: memory.account) {
-            connection.hub.post(.run(connection) { _ in })
-        }
+        let isGranted = state.server.budget.claim(
+            capacity, for: connection.id,
+            .init(
+                client: memory.account, resume: { connection.hub.post(.run(connection) { _ in }) },
+                refuse: { connection.hub.post(.run(connection) { $0.refuseClaimedLine() }) }))
         if isGranted {
             claimedBytes = capacity
             memory.count(lineBytes: unclaimedBytes)
@@ -95,11 +97,12 @@ final class LineIntake {
         guard watch != nil else { return }
         watch?.cancel()
         watch = nil
+        let isLineComplete = isComplete
         claimedBytes = 0
         isComplete = false
         keptSeconds = 0
         uncount()
-        state.server.budget.endClaim(of: state.connection.id)
+        state.server.budget.endClaim(of: state.connection.id, isComplete: isLineComplete)
     }
 
     private func uncount() {
@@ -141,7 +144,8 @@ final class LineIntake {
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
         let isHeldUp = isComplete ? !state.machine.isWaitingToStart : state.machine.isReadHeld && !hasWaited
-        keptSeconds = isHeldUp && budget.isExempt(connection.id) ? keptSeconds + 1 : 0
+        let isExempt = budget.isExempt(connection.id)
+        keptSeconds = isHeldUp && (isExempt || budget.isExemptMedium(connection.id)) ? keptSeconds + 1 : 0
         let isKept = keptSeconds >= state.server.limits.stalledLineSecondsMax
         if isKept, budget.isAwaited(connection.id, of: memory.account) { return true }
         guard !isComplete else {
@@ -149,7 +153,7 @@ final class LineIntake {
             return false
         }
         let sample = LineStall.Sample(
-            count: buffer.count, reserved: claimedBytes, isExempt: budget.isExempt(connection.id),
+            count: buffer.count, reserved: claimedBytes, isExempt: isExempt,
             mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))
         let isStalled = stall.sampled(sample, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }

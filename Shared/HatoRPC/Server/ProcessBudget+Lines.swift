@@ -4,7 +4,10 @@ import Synchronization
 struct LineState {
     struct Claiming {
         var client: ClientAccount
+        /// Called from any thread, when the line need not wait any more.
         var resume: @Sendable () -> Void
+        /// The same, when it is to be dropped.
+        var refuse: @Sendable () -> Void
     }
 
     var queue: LineClaims
@@ -14,28 +17,23 @@ struct LineState {
 
 extension ProcessBudget {
     /// True when the line of this connection may lie in a buffer of `capacity` bytes, which are counted from then on
-    /// until `endClaim`. False when it must wait: `resume` is called, from any thread, when it need not any more.
-    func claim(
-        _ capacity: Int, for connection: UInt64, of client: ClientAccount, resume: @escaping @Sendable () -> Void
-    ) -> Bool {
-        let (isGranted, others) = lines.withLock { state -> (Bool, [@Sendable () -> Void]) in
-            if state.queue.claimed(capacity, by: connection, of: client.name) { return (true, []) }
-            if state.claiming[connection] == nil {
-                state.claiming[connection] = LineState.Claiming(client: client, resume: resume)
-            }
-            client.setWaiting(true)
-            let granted = grantLines(&state)
-            return (granted.contains(connection), resumes(granted.filter { $0 != connection }, state))
+    /// until `endClaim`. False when it must wait for a call.
+    func claim(_ capacity: Int, for connection: UInt64, _ claiming: LineState.Claiming) -> Bool {
+        let (isGranted, calls) = lines.withLock { state -> (Bool, [@Sendable () -> Void]) in
+            if state.queue.claimed(capacity, by: connection, of: claiming.client.name) { return (true, []) }
+            if state.claiming[connection] == nil { state.claiming[connection] = claiming }
+            claiming.client.setWaiting(true)
+            return decide(&state, for: connection)
         }
-        for resume in others { resume() }
+        for call in calls { call() }
         return isGranted
     }
 
-    /// The line is complete, or the connection has closed.
-    func endClaim(of connection: UInt64) {
+    /// The line is complete, or is dropped.
+    func endClaim(of connection: UInt64, isComplete: Bool) {
         let ended = lines.withLock { state -> (client: ClientAccount, granted: Int)? in
             guard let claiming = state.claiming.removeValue(forKey: connection) else { return nil }
-            return (claiming.client, state.queue.ended(connection))
+            return (claiming.client, state.queue.ended(connection, isComplete: isComplete))
         }
         guard let ended else { return }
         // Outside of the mutex: others may go on.
@@ -60,31 +58,38 @@ extension ProcessBudget {
         offerLines()
     }
 
-    /// Whether the line of this connection is the one that goes on although nothing fits.
+    /// Whether the line of this connection is the one in all that goes on although nothing fits.
     func isExempt(_ connection: UInt64) -> Bool { lines.withLock { $0.queue.isExempt(connection) } }
+
+    /// Whether the line of this connection is one of medium length that goes on although nothing fits.
+    func isExemptMedium(_ connection: UInt64) -> Bool { lines.withLock { $0.queue.isExemptMedium(connection) } }
 
     /// Grants what can be granted now.
     func offerLines() {
-        let ready = lines.withLock { state in
-            state.queue.waitingCount == 0 ? [] : resumes(grantLines(&state), state)
-        }
-        for resume in ready { resume() }
+        let calls = lines.withLock { state in state.queue.waitingCount == 0 ? [] : decide(&state, for: nil).calls }
+        for call in calls { call() }
     }
 
-    private func grantLines(_ state: inout LineState) -> [UInt64] {
+    /// - Parameter asking: a connection that is not called when its claim is granted.
+    /// - Returns: whether it is, and what is to be called.
+    private func decide(
+        _ state: inout LineState, for asking: UInt64?
+    ) -> (isGranted: Bool, calls: [@Sendable () -> Void]) {
         // What is given back from now on waits for the mutex; what was given back before is seen here.
         leastLineNeed.store(.min, ordering: .sequentiallyConsistent)
-        var granted: [UInt64] = []
-        while let grant = state.queue.next(.init(used: usedBytes, usedByClient: { self.usedBytes(of: $0) })) {
-            if let claiming = state.claiming[grant.connection] { add(grant.growth, to: claiming.client) }
-            granted.append(grant.connection)
+        var (isGranted, calls): (Bool, [@Sendable () -> Void]) = (false, [])
+        while let decision = state.queue.next(.init(used: usedBytes, usedByClient: { self.usedBytes(of: $0) })) {
+            switch decision {
+            case .grant(let grant):
+                guard let claiming = state.claiming[grant.connection] else { continue }
+                add(grant.growth, to: claiming.client)
+                if grant.connection == asking { isGranted = true } else { calls.append(claiming.resume) }
+            case .refuse(let connection):
+                if let claiming = state.claiming[connection] { calls.append(claiming.refuse) }
+            }
         }
         leastLineNeed.store(state.queue.leastNeed ?? .max, ordering: .sequentiallyConsistent)
-        return granted
-    }
-
-    private func resumes(_ connections: [UInt64], _ state: LineState) -> [@Sendable () -> Void] {
-        connections.compactMap { state.claiming[$0]?.resume }
+        return (isGranted, calls)
     }
 }
 

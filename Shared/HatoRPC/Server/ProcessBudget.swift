@@ -64,7 +64,7 @@ final class ProcessBudget: Sendable {
             LineState(
                 queue: LineClaims(
                     linesMax: linesMax, clientMax: clientMax, reserved: mediumLinesMax - linesMax,
-                    forCapacity: LineBuffer.capacity(for: limits.mediumLineBytesMax + LineIntake.readBytesMax))))
+                    forCapacity: LineBuffer.capacity(for: limits.mediumLineBytesMax))))
         readSizes = ReadSize.all(limits)
         largeReads = Mutex(LargeReadState(readSizes, limits))
         events = Mutex(EventCapacity(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))

@@ -277,18 +277,22 @@ struct FloodTests {
         for (account, bytes) in zip(accounts, [650, 30, 30, 10]) { budget.add(bytes, to: account) }
         let resumed = Shared<[UInt64]>([])
         func claim(_ connection: UInt64, of index: Int) -> Bool {
-            budget.claim(100, for: connection, of: accounts[index]) { resumed.change { $0.append(connection) } }
+            budget.claim(
+                100, for: connection,
+                .init(
+                    client: accounts[index], resume: { resumed.change { $0.append(connection) } },
+                    refuse: { resumed.change { $0.append(0) } }))
         }
         #expect(claim(1, of: 1))
         #expect(budget.isExempt(1))
         #expect(!claim(2, of: 2))
         #expect(!claim(3, of: 3))
-        budget.endClaim(of: 1)
+        budget.endClaim(of: 1, isComplete: true)
         #expect(resumed.current == [3])
         #expect(budget.isExempt(3) && !budget.isExempt(2))
-        budget.endClaim(of: 3)
+        budget.endClaim(of: 3, isComplete: true)
         #expect(resumed.current == [3, 2])
-        budget.endClaim(of: 2)
+        budget.endClaim(of: 2, isComplete: true)
         for (account, bytes) in zip(accounts, [650, 30, 30, 10]) { budget.add(-bytes, to: account) }
         #expect(budget.usedBytes == 0)
     }

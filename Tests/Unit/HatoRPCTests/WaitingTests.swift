@@ -17,6 +17,7 @@ struct WaitingTests {
         var waiting: [UInt64: (client: String, capacity: Int)] = [:]
         var clients: [UInt64: String] = [:]
         var order: [UInt64] = []
+        var refused: [UInt64] = []
         var looks = 0
 
         init(linesMax: Int, clientMax: Int, reserved: Int = 0, forCapacity capacityMax: Int = 0) {
@@ -36,28 +37,32 @@ struct WaitingTests {
         }
 
         mutating func offer() {
-            while let grant = next() {
-                held[grant.client, default: 0] += grant.growth
-                granted[grant.connection, default: 0] += grant.growth
-                waiting[grant.connection] = nil
-                order.append(grant.connection)
+            while let decision = next() {
+                switch decision {
+                case .grant(let grant):
+                    held[grant.client, default: 0] += grant.growth
+                    granted[grant.connection, default: 0] += grant.growth
+                    waiting[grant.connection] = nil
+                    order.append(grant.connection)
+                case .refuse(let connection): refused.append(connection)
+                }
             }
         }
 
-        private mutating func next() -> LineClaims.Grant? {
+        private mutating func next() -> LineClaims.Decision? {
             var looks = looks
             let held = held
-            let grant = claims.next(
+            let decision = claims.next(
                 .init(used: used) {
                     looks += 1
                     return held[$0] ?? 0
                 })
             self.looks = looks
-            return grant
+            return decision
         }
 
-        mutating func end(_ connection: UInt64) {
-            let bytes = claims.ended(connection)
+        mutating func end(_ connection: UInt64, isComplete: Bool = true) {
+            let bytes = claims.ended(connection, isComplete: isComplete)
             held[clients[connection] ?? "", default: 0] -= bytes
             granted[connection] = nil
             waiting[connection] = nil
@@ -130,7 +135,78 @@ struct WaitingTests {
         lines.claim(20, by: 4, of: "anna")
         #expect(lines.order == [1, 3, 4])
         lines.claim(20, by: 5, of: "anna")
-        #expect(lines.order == [1, 3, 4])
+        #expect(lines.order == [1, 3, 4, 5], "the one of the client that goes on where nothing fits")
+        lines.claim(20, by: 6, of: "anna")
+        #expect(lines.order == [1, 3, 4, 5])
+    }
+
+    /// Lines of `count` clients that wait where nothing fits, while others are read elsewhere.
+    private static func full(of count: UInt64) -> Lines {
+        var lines = Lines(linesMax: 1_000, clientMax: 2_000, reserved: 80, forCapacity: 20)
+        lines.add(2_000, to: "filler")
+        lines.claims.chargeBegan(of: "filler")
+        for id in 1...count { lines.claim(10, by: id, of: "many\(id)") }
+        return lines
+    }
+
+    @Test func mediumLinesAreNotHeldUpByLongOnes() {
+        var lines = Self.full(of: 100)
+        #expect(lines.order == [1, 2, 3, 4], "a few, in their order, however much is held")
+        #expect(lines.granted[1] == 20 && lines.claims.isExemptMedium(1), "with all that a medium line may need")
+        #expect(lines.refused == [])
+        // They become long: each leaves its memory to the next client, until all lines have become long.
+        for id in 1...100 as ClosedRange<UInt64> {
+            #expect(lines.order.contains(id))
+            lines.claim(40, by: id, of: "many\(id)")
+            for refused in lines.refused.dropFirst(lines.refused.count - 1) { lines.end(refused, isComplete: false) }
+        }
+        #expect(lines.order.count == 100 && lines.refused.count == 96)
+        #expect(lines.used == 2_000 + 4 * 20)
+        let last = lines.order.filter { lines.granted[$0] != nil }
+        // Their clients are known now: they have none refused.
+        for id in 1...96 as ClosedRange<UInt64> { lines.claim(10, by: 200 + id, of: "many\(id)") }
+        #expect(lines.order.count == 100 && lines.refused.count == 96)
+        lines.claim(10, by: 300, of: "anna")
+        #expect(lines.order.last == 300 && lines.refused.count == 97)
+        lines.add(-2_000, to: "filler")
+        let kept = last.filter { !lines.refused.contains($0) }
+        #expect(kept.count == 3 && Set(kept).isSubset(of: lines.order.suffix(100)), "what was not refused goes on")
+    }
+
+    @Test func clientsWhoseLinesBecameLongWaitForTheOthers() {
+        var lines = Self.full(of: 4)
+        for id in 1...4 as ClosedRange<UInt64> { lines.claim(10, by: 10 + id, of: "many\(id)") }
+        lines.claim(10, by: 20, of: "anna")
+        #expect(lines.order == [1, 2, 3, 4], "one of each client at a time")
+        lines.end(1, isComplete: false)
+        #expect(lines.order == [1, 2, 3, 4, 20])
+        lines.claim(10, by: 21, of: "bob")
+        lines.end(2, isComplete: false)
+        #expect(lines.order == [1, 2, 3, 4, 20, 21], "before those that did not come to their ends")
+        lines.end(3)
+        #expect(lines.order == [1, 2, 3, 4, 20, 21, 13], "one that did is before these")
+        lines.end(20)
+        lines.end(21)
+        #expect(lines.order.suffix(2) == [11, 12])
+        // They come to their ends now.
+        for id in [4, 11, 12, 13, 14] as [UInt64] { lines.end(id) }
+        #expect(lines.used == 2_000)
+        for id in 31...34 as ClosedRange<UInt64> { lines.claim(10, by: id, of: "new\(id)") }
+        lines.claim(10, by: 35, of: "new35")
+        lines.claim(10, by: 36, of: "many1")
+        lines.end(31)
+        #expect(lines.order.last == 36, "its last line came to its end")
+    }
+
+    @Test func aClientBeyondItsShareFindsNoMemoryOfMediumLines() {
+        var lines = Lines(linesMax: 1_000, clientMax: 100, reserved: 80, forCapacity: 20)
+        lines.add(2_000, to: "filler")
+        lines.claims.chargeBegan(of: "mallory")
+        lines.add(90, to: "mallory")
+        lines.claim(10, by: 1, of: "mallory")
+        #expect(lines.order == [])
+        lines.add(-10, to: "mallory")
+        #expect(lines.order == [1])
     }
 
     @Test func whatTheLineTakesThatGoesOnWhereNothingFitsIsNotTakenFromOthers() {

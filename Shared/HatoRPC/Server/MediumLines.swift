@@ -1,0 +1,162 @@
+/// Decides which lines grow to a medium length where nothing fits, in memory that long lines leave to them. Pure.
+///
+/// How long a line becomes is not known before its end. So each of a few lines gets the memory of the longest medium
+/// line, one of each client, clients in the order in which they came. A line that becomes longer waits in that memory
+/// for more, until it is granted or another client needs the memory: then the newest of these lines is refused.
+///
+/// Clients whose last line was a medium one are first. Those whose last line became longer, or did not come to its end,
+/// are last, and have no other line refused.
+struct MediumLines {
+    enum Decision: Hashable {
+        /// The line may grow to `capacity`.
+        case grow(UInt64)
+        /// The line is to be dropped.
+        case refuse(UInt64)
+    }
+
+    private struct Client {
+        /// The lines of the client that wait, by turn.
+        var waiting = IndexedHeap<UInt64, UInt64>()
+        /// The one that grows, or has grown.
+        var exempt: UInt64?
+    }
+
+    /// The group of a client, and its first turn.
+    private struct Rank: Comparable {
+        enum Group: Int {
+            case first, unknown, last
+        }
+
+        var group: Group
+        var turn: UInt64
+
+        static func < (left: Rank, right: Rank) -> Bool {
+            (left.group.rawValue, left.turn) < (right.group.rawValue, right.turn)
+        }
+    }
+
+    /// The memory of the longest medium line.
+    let capacity: Int
+    private let countMax: Int
+    private var clients: [String: Client] = [:]
+    /// Clients with lines that wait, and none that grows.
+    private var turns = IndexedHeap<String, Rank>()
+    /// The clients of the lines that grow, or have grown.
+    private var exempt: [UInt64: String] = [:]
+    /// Those of them that wait for more, the newest first.
+    private var long = IndexedHeap<UInt64, Int>()
+    private var longCount = 0
+    /// Clients by their last line.
+    private var (first, last) = (RecentNames(), RecentNames())
+
+    init(capacity: Int, countMax: Int) {
+        self.capacity = capacity
+        self.countMax = countMax
+    }
+
+    func isMedium(_ capacity: Int) -> Bool { capacity <= self.capacity }
+
+    func isExempt(_ connection: UInt64) -> Bool { exempt[connection] != nil }
+
+    /// A line waits for a buffer of `capacity` bytes.
+    mutating func claimed(_ capacity: Int, by connection: UInt64, of client: String, turn: UInt64) {
+        if isMedium(capacity) {
+            clients[client, default: Client()].waiting.insert(connection, turn)
+        } else {
+            clients[client]?.waiting.remove(connection)
+            moveToLast(client)
+            longCount += 1
+            if isExempt(connection) { long.insert(connection, -longCount) }
+        }
+        lookAgain(client)
+    }
+
+    /// - Parameter isWithinShare: whether a client may have `capacity` bytes more.
+    mutating func next(_ isWithinShare: (String) -> Bool) -> Decision? {
+        while let (name, rank) = turns.first, let connection = clients[name]?.waiting.first?.key {
+            guard isWithinShare(name) else {
+                // It waits for what it holds itself.
+                turns.remove(name)
+                continue
+            }
+            guard exempt.count >= countMax else {
+                exempt[connection] = name
+                clients[name]?.exempt = connection
+                lookAgain(name)
+                return .grow(connection)
+            }
+            guard rank.group != .last, let newest = long.first?.key else { return nil }
+            release(newest)
+            return .refuse(newest)
+        }
+        return nil
+    }
+
+    /// The line has a buffer of `capacity` bytes, whatever it waited for.
+    mutating func granted(_ capacity: Int, to connection: UInt64, of client: String) {
+        clients[client]?.waiting.remove(connection)
+        if !isMedium(capacity) { release(connection) }
+        lookAgain(client)
+    }
+
+    /// The line is complete, or is dropped.
+    ///
+    /// - Parameter isMedium: whether it is complete, and no longer than a medium line.
+    mutating func ended(_ connection: UInt64, of client: String, isMedium: Bool) {
+        clients[client]?.waiting.remove(connection)
+        if isMedium {
+            first.insert(client)
+            last.remove(client)
+        } else if isExempt(connection) {
+            moveToLast(client)
+        }
+        release(connection)
+        lookAgain(client)
+    }
+
+    private mutating func moveToLast(_ client: String) {
+        first.remove(client)
+        last.insert(client)
+    }
+
+    private mutating func release(_ connection: UInt64) {
+        guard let client = exempt.removeValue(forKey: connection) else { return }
+        long.remove(connection)
+        clients[client]?.exempt = nil
+        lookAgain(client)
+    }
+
+    /// The client may hold less.
+    mutating func lookAgain(_ name: String) {
+        turns.remove(name)
+        guard let client = clients[name], client.exempt == nil else { return }
+        guard let next = client.waiting.first else {
+            clients[name] = nil
+            return
+        }
+        let group: Rank.Group = last.contains(name) ? .last : first.contains(name) ? .first : .unknown
+        turns.insert(name, Rank(group: group, turn: next.priority))
+    }
+}
+
+/// The names that were inserted last, some thousands at least.
+private struct RecentNames {
+    private static let countMax = 4_096
+
+    private var names: Set<String> = []
+    private var former: Set<String> = []
+
+    func contains(_ name: String) -> Bool { names.contains(name) || former.contains(name) }
+
+    mutating func insert(_ name: String) {
+        names.insert(name)
+        guard names.count >= Self.countMax else { return }
+        former = names
+        names = []
+    }
+
+    mutating func remove(_ name: String) {
+        names.remove(name)
+        former.remove(name)
+    }
+}
