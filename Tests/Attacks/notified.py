@@ -24,7 +24,7 @@ class Webhook:
             "platform": "webhook", "url": f"http://{ADDRESS}:{self.server.server_address[1]}"})
         notifier.close()
         setup.call("notifier", "notifier.triggers.set", {
-            "id": "honest", "pattern": PATH + "/{id}", "on": ["created"], "recipients": {"uids": [setup.honest_uid]},
+            "id": "honest", "pattern": setup.honest_pattern, "on": ["created"], "recipients": setup.honest_recipients,
             "notification": {"title": "{after.n}"}})
         # Authors get no notifications of their own writes.
         self.author = Client(setup.ports, "messages", setup.author)
