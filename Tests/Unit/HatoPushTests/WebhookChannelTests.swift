@@ -32,11 +32,13 @@ private final class Counter: Sendable {
     private let secret = WebhookSecret { 0x1234_5678_9ABC_DEF0 }
 
     private func channel(
-        allowsPrivate: Bool = true, timeout: Duration = .seconds(240), connectionsMax: Int? = nil
+        allowsPrivate: Bool = true, timeout: Duration = .seconds(240), bodyTimeout: Duration = .seconds(240),
+        connectionsMax: Int? = nil
     ) -> WebhookChannel {
         var limits = WebhookChannel.Limits()
         if let connectionsMax { limits.connectionsPerHostMax = connectionsMax }
         limits.timeout = timeout
+        limits.bodyTimeout = bodyTimeout
         limits.connectTimeout = .seconds(240)
         return WebhookChannel(
             AddressGuard(.init(allowsPrivate: allowsPrivate), resolver: LoopbackResolver()), limits: limits,
@@ -204,6 +206,23 @@ private final class Counter: Sendable {
                 return
             }
         }
+    }
+
+    /// The time limit of the call is four minutes.
+    @Test(arguments: ["content-length: 1000", "transfer-encoding: chunked"])
+    func aBodyThatNeverEndsIsNotWaitedFor(_ header: String) async throws {
+        let channel = channel(bodyTimeout: .milliseconds(50))
+        for status in [200, 500] {
+            let receiver = try RawReceiver(sends: "HTTP/1.1 \(status) Status\r\n\(header)\r\n\r\n3\r\nabc")
+            let outcome = await channel.deliver(delivery(to: "http://127.0.0.1:\(receiver.port)/"))
+            switch outcome {
+            case .delivered(let answer): #expect(status == 200 && answer.status == 200)
+            case .failed(let answer, nil): #expect(status == 500 && answer.error?.hasSuffix("abc") == true)
+            default: Issue.record("\(outcome)")
+            }
+            try await eventually("its connection is closed") { receiver.isClosed }
+        }
+        await channel.shutdown()
     }
 
     @Test func aSilentReceiverIsAFailureAtTheTimeLimit() async throws {

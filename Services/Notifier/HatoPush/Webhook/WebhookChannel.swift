@@ -11,8 +11,10 @@ import NIOSSL
 public struct WebhookChannel: Channel {
     /// Bounds of webhook requests.
     public struct Limits: Sendable, Hashable {
-        /// The whole call: resolving aside, from connecting to the end of the answer.
+        /// Resolving aside, from connecting to the status and the headers of the answer.
         public var timeout: Duration = .seconds(15)
+        /// From there to the end of its body, which decides nothing; a later one costs its connection.
+        public var bodyTimeout: Duration = .milliseconds(500)
         /// How long connecting may take.
         public var connectTimeout: Duration = .seconds(5)
         /// Of an answer's body; a longer one costs its connection.
@@ -119,9 +121,29 @@ public struct WebhookChannel: Channel {
         }
     }
 
-    /// Reads the body up to the limit, so that the connection can be used again. The status has decided already: a body
-    /// that breaks off or never ends (the deadline ends it) changes nothing.
+    /// Reads the body up to the limits, so that the connection can be used again. The status has decided already: a
+    /// body that breaks off or never ends changes nothing.
     private func excerpt(of body: HTTPClientResponse.Body) async -> String {
+        let bytes = await withTaskGroup { group in
+            group.addTask { await beginning(of: body) }
+            // The deadline of the call does not apply to the body.
+            group.addTask { () -> [UInt8]? in
+                try? await Task.sleep(for: limits.bodyTimeout)
+                return nil
+            }
+            // The one that ends first ends the other one.
+            var bytes: [UInt8]?
+            for await ended in group {
+                bytes = bytes ?? ended
+                group.cancelAll()
+            }
+            return bytes ?? []
+        }
+        let text = String(decoding: bytes.prefix(200), as: UTF8.self)
+        return String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) })
+    }
+
+    private func beginning(of body: HTTPClientResponse.Body) async -> [UInt8]? {
         var bytes: [UInt8] = []
         do {
             for try await part in body {
@@ -129,8 +151,7 @@ public struct WebhookChannel: Channel {
                 if bytes.count >= limits.answerBytesMax { break }
             }
         } catch {}
-        let text = String(decoding: bytes.prefix(200), as: UTF8.self)
-        return String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) })
+        return bytes
     }
 
     private func describe(_ error: any Error) -> String {
