@@ -67,7 +67,8 @@ public struct DeliveryPolicy: Sendable, Hashable {
     /// How long an attempt may run before it counts as slow.
     public var slowAfter: Duration = .seconds(1)
     /// How long a host is silent for a user after it did not respond in time: until then an attempt of the user there
-    /// begins only while as many attempts may begin as cannot be slow, half of all at least.
+    /// begins only while as many attempts may begin as cannot be slow, half of all at least. Where it had responded in
+    /// time before, this holds for `slowAfter` only, and for twice as long each time that it is slow again.
     public var silentFor: Duration = .seconds(30)
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)

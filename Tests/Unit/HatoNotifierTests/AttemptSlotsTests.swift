@@ -83,6 +83,19 @@ import Testing
         #expect(wait <= 1_000 + Attack.step)
     }
 
+    /// As a receiver on a loaded machine.
+    @Test func aUserWhoseReceiverWasSlowOnceWaitsNoLongerThanAttemptsTakeToBeSlow() {
+        var attack = Attack(accounts: 33, hosts: 32)
+        attack.slots.ended(attack.slots.began(Self.group("good"), at: 0), Self.delivered, at: 0)
+        _ = attack.longestWait(in: 20_000) { _ in "good" }
+        let slow = attack.slots.began(Self.group("good"), at: attack.now)
+        let end = attack.now + 1_500
+        while attack.now < end { attack.advance() }
+        attack.slots.ended(slow, Self.delivered, at: attack.now)
+        let wait = attack.longestWait(in: 20_000) { _ in "good" }
+        #expect(wait <= 1_000 + Attack.step)
+    }
+
     /// One receiver of the user hangs, too.
     @Test func aUserWithOneSilentReceiverWaitsNoLongerForItsOthers() {
         var attack = Attack(accounts: 33, hosts: 32)
@@ -221,26 +234,64 @@ import Testing
     }
 
     @Test func whatIsRememberedIsBounded() {
-        var receivers = ReceiverHistory(silentFor: 30_000)
+        var receivers = ReceiverHistory(silentFor: 30_000, atFirst: 1_000)
         for index in 0..<50_000 {
-            receivers.respondedInTime("good\(index)")
+            receivers.respondedInTime(Self.group("good\(index)"))
             receivers.wasSilent(Self.group("silent\(index)"), at: 0)
         }
         #expect((0..<50_000).count { receivers.isPrompt("good\($0)") } <= 16_384)
         #expect((0..<50_000).count { receivers.silentHosts(of: "silent\($0)") > 0 } <= 16_384)
-        #expect(receivers.isPrompt("good49999") && receivers.isSilent(Self.group("silent49999")))
+        #expect(receivers.isPrompt("good49999") && receivers.isShunned(Self.group("silent49999")))
         receivers.forget(at: 30_000)
-        #expect((0..<50_000).allSatisfy { !receivers.isSilent(Self.group("silent\($0)")) })
+        #expect((0..<50_000).allSatisfy { !receivers.isShunned(Self.group("silent\($0)")) })
         #expect(receivers.firstForgotten == nil)
     }
 
-    @Test func aHostThatIsSilentAgainIsRememberedLongerAndNotWhenTheClockIsPutBack() {
-        var receivers = ReceiverHistory(silentFor: 30_000)
-        receivers.wasSilent(Self.group("u"), at: 0)
+    /// Milliseconds for which a host is shunned after one more slow attempt; then time passes until it is forgotten.
+    private static func shunning(_ receivers: inout ReceiverHistory, at now: inout Int64) -> Int64 {
+        let began = now
+        receivers.wasSilent(group("u"), at: now)
+        while receivers.isShunned(group("u")), let next = receivers.firstForgotten {
+            now = next
+            receivers.forget(at: now)
+        }
+        let end = now
+        now = began + 30_000
+        #expect((receivers.silentHosts(of: "u") == 1) == (end < now))
+        receivers.forget(at: now)
+        #expect(receivers.silentHosts(of: "u") == 0)
+        return end - began
+    }
+
+    @Test func aHostThatRespondedBeforeIsShunnedForAShortTimeAtFirst() {
+        var receivers = ReceiverHistory(silentFor: 30_000, atFirst: 1_000)
+        var now: Int64 = 0
+        #expect(Self.shunning(&receivers, at: &now) == 30_000)
+        receivers.respondedInTime(Self.group("u"))
+        let times = (0..<50).map { _ in Self.shunning(&receivers, at: &now) }
+        #expect(times.prefix(7) == [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+        #expect(times.suffix(40).allSatisfy { $0 == 30_000 })
+    }
+
+    @Test func aHostThatRespondsInTimeAndDoesNotByTurnsIsShunnedForLongerAndLonger() {
+        var receivers = ReceiverHistory(silentFor: 30_000, atFirst: 1_000)
+        var now: Int64 = 0
+        let times = [1, 1, 1, 1, 1, 20].map { count in
+            for _ in 0..<count { receivers.respondedInTime(Self.group("u")) }
+            return Self.shunning(&receivers, at: &now)
+        }
+        #expect(times == [1_000, 1_000, 2_000, 2_000, 4_000, 1_000])
+    }
+
+    @Test func hostsThatWereSilentAreForgottenWhenTheClockIsPutBack() {
+        var receivers = ReceiverHistory(silentFor: 30_000, atFirst: 1_000)
+        receivers.forget(at: 10_000)
         receivers.wasSilent(Self.group("u"), at: 10_000)
-        receivers.forget(at: 30_000)
-        #expect(receivers.isSilent(Self.group("u")) && receivers.silentHosts(of: "u") == 1)
-        receivers.forget(at: 5_000)
-        #expect(!receivers.isSilent(Self.group("u")) && receivers.silentHosts(of: "u") == 0)
+        receivers.wasSilent(Self.group("v"), at: 10_000)
+        receivers.forget(at: 10_500)
+        #expect(receivers.isShunned(Self.group("u")) && receivers.silentHosts(of: "u") == 1)
+        receivers.forget(at: 9_000)
+        #expect(!receivers.isShunned(Self.group("u")) && !receivers.isShunned(Self.group("v")))
+        #expect(receivers.silentHosts(of: "u") == 0 && receivers.firstForgotten == nil)
     }
 }

@@ -42,7 +42,8 @@ struct AttemptSlots: Sendable {
 
     init(_ policy: DeliveryPolicy) {
         self.policy = policy
-        receivers = ReceiverHistory(silentFor: policy.silentFor.milliseconds)
+        receivers = ReceiverHistory(
+            silentFor: policy.silentFor.milliseconds, atFirst: policy.slowAfter.milliseconds)
     }
 
     var count: Int { running.count }
@@ -61,7 +62,7 @@ struct AttemptSlots: Sendable {
     /// How many slots must stay free for other users when an attempt of this group begins.
     private func slotsForOthers(beside group: AttemptGroup) -> Int {
         let (reserve, uid) = (policy.attemptsInFlightMax - slowMax, group.uid)
-        if receivers.isSilent(group) { return reserve }
+        if receivers.isShunned(group) { return reserve }
         let load = ofUser[uid, default: 0] + receivers.silentHosts(of: uid)
         let parts = receivers.isPrompt(uid) ? load * Self.partsOfKnown : 1 + load * Self.partsOfUnknown
         return reserve * min(parts, Self.reserveParts) / Self.reserveParts
@@ -86,7 +87,7 @@ struct AttemptSlots: Sendable {
         release(attempt.group)
         let isSlow = now - attempt.began >= policy.slowAfter.milliseconds
         switch outcome {
-        case .delivered where !isSlow: receivers.respondedInTime(attempt.group.uid)
+        case .delivered where !isSlow: receivers.respondedInTime(attempt.group)
         // Also one that sends its response slowly.
         case .delivered, .failed: if isSlow { receivers.wasSilent(attempt.group, at: now) }
         // Says nothing about the receiver, or it gets no more attempts.
