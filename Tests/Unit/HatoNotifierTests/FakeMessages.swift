@@ -23,6 +23,7 @@ final class FakeMessages: Sendable {
         var followCount = 0
         var reads: [String] = []
         var isDown = false
+        var gates: [String: Gate] = [:]
     }
 
     private final class Holder: Sendable {
@@ -53,7 +54,8 @@ final class FakeMessages: Sendable {
             return Empty()
         }
         router.handle(Messages.Get.self) { request, _ in
-            try holder.state.withLock { state in
+            await holder.state.withLock { $0.gates[request.path.text] }?.pass()
+            return try holder.state.withLock { state in
                 state.reads.append(request.path.text)
                 if state.isDown { throw RPCError.unavailable(reason: "down", "down") }
                 return try read(state.nodes[request.path.text] ?? .null, request, version: state.version)
@@ -176,6 +178,8 @@ final class FakeMessages: Sendable {
     }
 
     func setNode(_ path: String, _ value: JSONValue) { holder.state.withLock { $0.nodes[path] = value } }
+    /// Reads of a node have no response until the gate is open.
+    func holdReads(of path: String, until gate: Gate) { holder.state.withLock { $0.gates[path] = gate } }
     func setDown(_ isDown: Bool) { holder.state.withLock { $0.isDown = isDown } }
     /// The paths that were read, in order.
     var reads: [String] { holder.state.withLock { $0.reads } }

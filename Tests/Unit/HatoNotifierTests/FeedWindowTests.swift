@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Whatever the transactions take: each trigger fires once for each change of its pattern, part by part, in the
-    /// order of the changes, and a commit is done when all its triggers are.
+    /// order of the changes or, where it is said so, ahead of it; and a commit is done when all its triggers are.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func everyTriggerSeesEveryChangeOnceAndInOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
@@ -59,10 +59,27 @@ import Testing
             var firings = round < 200 ? Int.random(in: 1...6, using: &random) : 50
             while firings > 0 {
                 guard let firing = window.nextFiring() else {
-                    if window.beginPass() { continue }
+                    let areThere = round >= 200 || Bool.random(using: &random)
+                    if window.beginPass({ _ in areThere }) { continue }
                     break
                 }
                 firings -= 1
+                if firing.isAhead {
+                    let place = try #require(left[firing.index].firstIndex(of: firing.change.path))
+                    #expect(place > 0 && firing.through == nil, "seed \(seed), round \(round)")
+                    let step = Int.random(in: 0..<3, using: &random)
+                    if step > 0 { left[firing.index].remove(at: place) }
+                    switch step {
+                    case 0: window.passOver(firing, .init(), isLast: Bool.random(using: &random))
+                    case 1: window.isDone(firing)
+                    default: window.spent(Int.random(in: 0...10, using: &random), on: firing, through: nil, max: 15)
+                    }
+                    continue
+                }
+                if round < 200, Int.random(in: 0..<8, using: &random) == 0 {
+                    window.wait(for: .node(try TreePath(firing.change.path)), firing)
+                    continue
+                }
                 let name = "\(firing.index) \(firing.change.path)"
                 try #require(left[firing.index].first == firing.change.path, "seed \(seed), round \(round)")
                 #expect(firing.through == through[name], "seed \(seed), round \(round)")
@@ -77,5 +94,80 @@ import Testing
             #expect(done < first.min() ?? .max, "seed \(seed), round \(round)")
         }
         #expect(left.allSatisfy(\.isEmpty) && window.isEmpty && done == version, "seed \(seed)")
+    }
+
+    /// The next firing of a pass; nil at its end.
+    private struct Passes {
+        var window: FeedWindow
+
+        mutating func next() throws -> Firing {
+            let firing = window.nextFiring()
+            return try #require(firing)
+        }
+
+        /// Whether the pass ends, and another one begins.
+        mutating func goesOn(_ isThere: Bool) -> Bool? {
+            if window.nextFiring() != nil { return nil }
+            return window.beginPass { _ in isThere }
+        }
+
+        /// Through which commit all is done.
+        mutating func done() -> UInt64? { window.dropDone().through?.version }
+    }
+
+    /// Where the handler lets them: those that it passes over come again.
+    @Test func laterFiringsComeBesideOneOfWhichPartsAreToCome() throws {
+        var passes = Passes(window: FeedWindow(try triggers(["/a/{x}"])))
+        for version in UInt64(1)...3 { passes.window.append(commit(version, ["/a/{x}"]), isHandled: false, at: 0) }
+        var content = TriggerSource.Content()
+        content.recipients = .user("u")
+        for part in ["p", "q"] {
+            var first = try passes.next()
+            #expect(first.change.path == "/1/0" && !first.isAhead)
+            first.content = content
+            passes.window.spent(1, on: first, through: part, max: 9)
+            let second = try passes.next()
+            #expect(second.change.path == "/2/0" && second.isAhead)
+            #expect(second.content?.recipients == (part == "p" ? nil : .user("u")))
+            passes.window.passOver(second, content, isLast: false)
+            if part == "p" {
+                let third = try passes.next()
+                #expect(third.change.path == "/3/0" && third.isAhead)
+                passes.window.spent(1, on: third, through: nil, max: 9)
+            }
+            let (goesOn, done) = (passes.goesOn(false), passes.done())
+            #expect(goesOn == true && done == nil)
+        }
+        let last = try passes.next()
+        #expect(last.through == "q" && last.content?.recipients == .user("u") && !last.isAhead)
+        passes.window.spent(1, on: last, through: nil, max: 9)
+        let second = try passes.next()
+        #expect(second.change.path == "/2/0" && !second.isAhead)
+        let (goesOn, done) = (passes.goesOn(true), passes.done())
+        #expect(goesOn == false && done == 3 && passes.window.isEmpty)
+    }
+
+    @Test func aTriggerThatNeedsWhatIsNotThereHoldsUpNoOther() throws {
+        var passes = Passes(window: FeedWindow(try triggers(Self.patterns)))
+        for version in UInt64(1)...3 { passes.window.append(commit(version, Self.patterns), isHandled: false, at: 0) }
+        let need = FeedReadings.Need.recipients(try TreePath("/members"))
+        let first = try passes.next()
+        passes.window.wait(for: need, first)
+        for version in 1...3 {
+            let path = try passes.next().change.path
+            #expect(path == "/\(version)/1")
+        }
+        var (goesOn, done) = (passes.goesOn(false), passes.done())
+        #expect(goesOn == false && done == nil && passes.window.needs == [need])
+        #expect(passes.window.upcoming(9).map(\.change.path) == ["/1/0", "/2/0", "/3/0"])
+        // What comes meanwhile is for the other.
+        passes.window.append(commit(4, Self.patterns), isHandled: false, at: 0)
+        var paths = [try passes.next().change.path]
+        goesOn = passes.goesOn(true)
+        #expect(goesOn == true)
+        for _ in 1...4 { paths.append(try passes.next().change.path) }
+        #expect(paths == ["/4/1", "/1/0", "/2/0", "/3/0", "/4/0"])
+        (goesOn, done) = (passes.goesOn(true), passes.done())
+        #expect(goesOn == false && done == 4 && passes.window.isEmpty)
     }
 }

@@ -100,8 +100,10 @@ struct TriggerBudget: Sendable {
     let changes: ByteBudget
     /// Transactions under way.
     let transactions: ByteBudget
-    /// What is being read of messages.
+    /// What is being read of messages, or was read for a firing that waits for it.
     let reads: ByteBudget
+    /// The same of lists of recipients that take more than a page.
+    let longReads: ByteBudget
     /// Recipients that were read.
     let lists: RecipientLists
 
@@ -110,7 +112,8 @@ struct TriggerBudget: Sendable {
         changes = ByteBudget(part)
         transactions = ByteBudget(part)
         reads = ByteBudget(max(part, Self.readsMin))
-        lists = RecipientLists(bytesMax: part)
+        longReads = ByteBudget(reads.bytes / 2)
+        lists = RecipientLists(bytesMax: part / 2)
     }
 
     /// Of one database.
@@ -120,7 +123,8 @@ struct TriggerBudget: Sendable {
     /// What one trigger puts into a transaction before the others have had their turn.
     var turn: Int { max(1, transaction / 4) }
 
-    /// Of one reading of recipients: half for a response, with what is made of it, half for the list.
+    /// Of one reading of recipients, four short and two long ones at a time: half for a response, with what is made of
+    /// it, half for the list.
     var recipientsRead: Int { reads.bytes / 4 }
     var keysTextMax: Int { recipientsRead / 2 / Self.bytesPerLineByte }
     var listMax: Int { recipientsRead / 2 }

@@ -9,17 +9,25 @@ import Logging
 /// idempotency key when it comes again after a crash, and how far it had come by the record of that key.
 struct ChangeHandler: Sendable {
     let source: TriggerSource
+    private let readings: FeedReadings
     /// Where the cursor is.
     private(set) var cursor: CursorRecord
     private var window: FeedWindow
+    /// What was read and a trigger rests for.
+    private var found: [FeedReadings.Need: FeedReadings.Found] = [:]
+    /// By trigger, the recipients of firings in this pass that are not done.
+    private var passedOver: [Int: [RecipientLists.Source: RecipientList]] = [:]
 
-    /// Lists of recipients that are read at a time.
-    private static let readsMax = 16
-    /// Firings that are looked at to find out which lists are needed.
+    /// Firings that are looked at to find out which lists will be needed.
     private static let upcomingMax = 64
+    /// Devices of the recipients of a firing that comes before an earlier one.
+    private static let overtakingMax = 32
 
-    init(_ source: TriggerSource, _ triggers: [FeedTrigger], _ cursor: CursorRecord) {
+    init(
+        _ source: TriggerSource, _ readings: FeedReadings, _ triggers: [FeedTrigger], _ cursor: CursorRecord
+    ) {
         self.source = source
+        self.readings = readings
         self.cursor = cursor
         window = FeedWindow(triggers)
     }
@@ -57,18 +65,31 @@ struct ChangeHandler: Sendable {
         return commit.epoch != newest.epoch || commit.version > newest.version
     }
 
-    /// Handles as much as fits into one transaction; returns how many places of the window are done with.
-    mutating func turn() async throws -> Int {
+    /// What a turn came to.
+    struct Turn: Sendable {
+        /// How many places of the window are done with.
+        var done: Int
+        /// Whether nothing can be done before another commit comes or a reading ends.
+        var isStuck = false
+    }
+
+    /// Handles as much as fits into one transaction, of what needs no reading that has not ended.
+    mutating func turn() async throws -> Turn {
+        found.merge(try readings.take()) { $1 }
         let reservation = try await budget.transactions.reserve(budget.transaction)
         defer { withExtendedLifetime(reservation) {} }
         var batch = Batch()
         while batch.bytes < budget.transaction {
             if let firing = window.nextFiring() {
                 try await add(firing, to: &batch)
-            } else if !window.beginPass() {
-                break
+            } else {
+                let there = Set(found.keys)
+                if !window.beginPass({ there.contains($0) }) { break }
+                passedOver = [:]
             }
         }
+        beginReadings()
+        outbox.metrics.changesCame(batch.firings)
         let (through, count) = window.dropDone()
         var next = cursor
         if let through {
@@ -76,13 +97,14 @@ struct ChangeHandler: Sendable {
             next.epoch = through.epoch
             next.time = max(next.time, through.time)
         }
-        guard next != cursor || !batch.notifications.isEmpty else { return count }
-        outbox.metrics.changesCame(batch.firings)
+        guard next != cursor || !batch.notifications.isEmpty else {
+            return Turn(done: count, isStuck: count == 0)
+        }
         try await accept(
             batch.notifications, moving: CursorMove(database: source.database.rawValue, from: cursor, to: next))
         cursor = next
         outbox.metrics.handledChanges(after: max(0, outbox.time.now() - next.time))
-        return count
+        return Turn(done: count)
     }
 
     /// What one transaction is to accept.
@@ -94,42 +116,105 @@ struct ChangeHandler: Sendable {
         var firings = 0
     }
 
-    /// Adds what a firing sends, or the next part of it.
+    /// Adds what a firing sends, or the next part of it, if what it needs is there.
     private mutating func add(_ firing: Firing, to batch: inout Batch) async throws {
-        if firing.through == nil { batch.firings += 1 }
-        guard let content = try await source.content(of: firing) else { return }
-        let free = min(budget.turn - window.spending(of: firing), budget.transaction - batch.bytes)
-        let part = try await list(content.recipients, for: firing).part(
-            after: firing.through, without: firing.change.uid, count: max(1, free / TriggerBudget.bytesPerDelivery))
-        guard part.total > 0 else { return }
-        guard var new = content.notification else { return source.reportEmpty(firing) }
+        var firing = firing
+        if firing.content == nil {
+            guard complete(&firing) else { return }
+            batch.firings += 1
+            firing.content = source.content(of: firing)
+        }
+        guard let content = firing.content, let wanted = content.recipients else { return window.isDone(firing) }
+        guard let list = try await list(wanted, for: firing) else { return }
+        guard let part = part(of: list, wanted, firing, free: budget.transaction - batch.bytes) else { return }
+        guard part.total > 0 else { return window.isDone(firing) }
+        guard var new = content.notification else {
+            source.reportEmpty(firing)
+            return window.isDone(firing)
+        }
         new.recipients = .part(part)
         let bytes = new.bytes + part.recipients.count * TriggerBudget.bytesPerDelivery
         batch.notifications.append(new)
         batch.bytes += bytes
         window.spent(
             bytes, on: firing, through: part.isLast ? nil : part.recipients.last?.uid, max: budget.turn)
+        if !part.isLast { passedOver[firing.index] = [wanted: list] }
     }
 
-    /// The recipients of a firing; reads those of the firings behind it too.
-    private func list(_ wanted: RecipientLists.Source?, for firing: Firing) async throws -> RecipientList {
-        guard let wanted else { return RecipientList() }
-        if let known = source.list(wanted, for: firing) { return known }
-        var missing = [wanted: firing]
-        var ahead = window
-        for _ in 0..<Self.upcomingMax where missing.count < Self.readsMax {
-            guard let next = ahead.nextFiring() else { break }
-            guard !next.trigger.needsWholeNode(next.change),
-                let wanted = next.trigger.source(next.change, outbox.limits), source.list(wanted, for: next) == nil
-            else { continue }
-            missing[wanted] = next
+    /// The next recipients of a firing; nil: it waits for earlier ones of its trigger.
+    ///
+    /// What does not fit into the turn leaves half of it to later firings, of which those for a few others come first.
+    private mutating func part(
+        of list: RecipientList, _ wanted: RecipientLists.Source, _ firing: Firing, free: Int
+    ) -> RecipientPart? {
+        let spent = window.spending(of: firing)
+        func part(within bytes: Int) -> RecipientPart {
+            list.part(
+                after: firing.through, without: firing.change.uid, count: max(1, bytes / TriggerBudget.bytesPerDelivery)
+            )
         }
-        let source = source
-        return try await withThrowingTaskGroup(of: (RecipientLists.Source, RecipientList).self) { group in
-            for (wanted, firing) in missing { group.addTask { (wanted, try await source.read(wanted, firing)) } }
-            var list = RecipientList()
-            while let (found, read) = try await group.next() { if found == wanted { list = read } }
+        guard firing.isAhead else {
+            let whole = part(within: min(budget.turn - spent, free))
+            return whole.isLast ? whole : part(within: min(budget.turn / 2 - spent, free))
+        }
+        let earlier = passedOver[firing.index] ?? [:]
+        if list.count <= Self.overtakingMax, earlier[wanted] == nil {
+            let whole = part(within: min(budget.turn - spent, free))
+            if whole.isLast, earlier.values.allSatisfy({ !$0.hasUsers(of: whole) }) { return whole }
+        }
+        passedOver[firing.index, default: [:]][wanted] = list
+        let isLast = earlier.values.reduce(list.bytes) { $0 + $1.bytes } > budget.lists.bytesMax
+        window.passOver(firing, firing.content, isLast: isLast)
+        return nil
+    }
+
+    /// Adds the whole node where the change holds too little; false: that is not there.
+    private mutating func complete(_ firing: inout Firing) -> Bool {
+        guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) else {
+            return true
+        }
+        guard case .node(let node)? = found(.node(path), for: firing) else { return false }
+        if let node { firing.change = firing.change.completed(by: node) }
+        return true
+    }
+
+    /// The recipients of a firing; nil: they are not there.
+    private mutating func list(
+        _ wanted: RecipientLists.Source, for firing: Firing
+    ) async throws -> RecipientList? {
+        if let known = source.list(wanted, for: firing) { return known }
+        switch wanted {
+        case .named: return try await source.read(firing.trigger.namedUIDs, as: wanted)
+        case .user(let uid): return try await source.read([uid], as: wanted)
+        case .keys(let path):
+            guard case .recipients(let list)? = found(.recipients(path), for: firing) else { return nil }
             return list
+        }
+    }
+
+    /// What was read since the change of the firing came; nil: its trigger rests.
+    private mutating func found(_ need: FeedReadings.Need, for firing: Firing) -> FeedReadings.Found.Value? {
+        if let found = found[need], found.time > firing.time { return found.value }
+        guard !firing.isAhead else {
+            window.passOver(firing, firing.content, isLast: true)
+            return nil
+        }
+        found[need] = nil
+        window.wait(for: need, firing)
+        return nil
+    }
+
+    /// Begins to read what triggers wait for, and what firings behind will need; drops what none waits for.
+    private mutating func beginReadings() {
+        let needs = window.needs
+        found = found.filter { needs.contains($0.key) }
+        for need in needs where found[need] == nil { readings.begin(need) }
+        for next in window.upcoming(Self.upcomingMax) {
+            guard next.content != nil || !next.trigger.needsWholeNode(next.change),
+                case .keys(let path)? = next.content?.recipients ?? next.trigger.source(next.change, outbox.limits),
+                source.list(.keys(of: path), for: next) == nil, found[.recipients(path)] == nil
+            else { continue }
+            readings.begin(.recipients(path), isAhead: true)
         }
     }
 

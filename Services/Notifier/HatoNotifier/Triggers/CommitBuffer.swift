@@ -84,6 +84,15 @@ final class CommitBuffer: Sendable {
         fill.yield()
     }
 
+    /// Wakes who waits for `rung`.
+    func ring() { fill.yield() }
+
+    /// Returns when a commit has come, or `ring` was called, since it returned last.
+    func rung() async {
+        var rings = filled.makeAsyncIterator()
+        _ = await rings.next()
+    }
+
     /// What came, and may be nothing.
     func takeNow() -> [BufferedCommit] {
         state.withLock { state in

@@ -22,14 +22,23 @@ struct Firing: Sendable {
     var time: UInt64
     /// Recipients up to this uid have it already.
     var through: String?
+    /// What it sends, where that was decided before.
+    var content: TriggerSource.Content?
+    /// An earlier firing of the trigger is not done: this one may come before it only as a whole, and only for
+    /// recipients that the earlier ones do not have.
+    var isAhead: Bool
     fileprivate var slot: Int
 }
 
 /// The changes of a feed that came and are not handled yet, and how far each trigger is among them. Pure.
 ///
 /// Triggers go through the changes together, in passes: change by change, and for each in the order of triggers. One
-/// that has used up its turn rests until the others have reached the end, and goes on in the next pass where it was. So
-/// the order of commits holds for each trigger, and one with many recipients holds up the others for a turn at a time.
+/// that has used up its turn rests until the others have reached the end, and goes on in the next pass where it was.
+/// One that needs what is still being read rests until that is there. So one with many recipients holds up the others
+/// for a turn at a time, and not at all while its recipients are read.
+///
+/// The order of commits holds for each trigger and recipient. Behind a firing of which parts are to come, later ones of
+/// the trigger are returned as well, which may overtake it if they have other recipients.
 struct FeedWindow: Sendable {
     private struct Slot: Sendable {
         /// Nil: nothing in it for a trigger.
@@ -42,13 +51,33 @@ struct FeedWindow: Sendable {
         var reservation: ByteBudget.Reservation?
     }
 
-    private struct Progress: Sendable {
+    fileprivate struct Progress: Sendable {
         /// The first change that it has not done with, unless the pass is further and it does not rest.
         var start = 0
+        // Of the firing at `start`.
         var through: String?
+        var content: TriggerSource.Content?
         var spent = 0
         var isResting = false
+        /// What it rests for.
+        var need: FeedReadings.Need?
+        /// The firing at `start` has had its part in this pass.
+        var isAhead = false
+        /// Firings behind `start` that were returned.
+        var ahead: [Int: Ahead] = [:]
+        /// How many of them are not done.
+        var passedOver = 0
+
+        var isUnfinished: Bool { isResting || isAhead }
     }
+
+    fileprivate enum Ahead: Sendable {
+        case isDone
+        case passedOver(TriggerSource.Content)
+    }
+
+    /// Firings of a trigger that are passed over before it rests.
+    private static let passedOverMax = 64
 
     private let triggers: [FeedTrigger]
     private let byPattern: [String: [Int]]
@@ -93,57 +122,123 @@ struct FeedWindow: Sendable {
                 guard !progress.isResting, progress.start <= scan, triggers[index].sees(slot.commit),
                     triggers[index].compiled.matches(change)
                 else { continue }
-                return Firing(
+                var firing = Firing(
                     index: index, trigger: triggers[index].compiled, change: change, commit: slot.commit,
-                    time: slot.time, through: progress.start == scan ? progress.through : nil, slot: scan)
+                    time: slot.time, isAhead: progress.isAhead, slot: scan)
+                if progress.start == scan { (firing.through, firing.content) = (progress.through, progress.content) }
+                switch progress.ahead[scan] {
+                case .isDone: continue
+                case .passedOver(let content): firing.content = content
+                case nil: break
+                }
+                return firing
             }
             (scan, turns) = (scan + 1, 0)
         }
         return nil
     }
 
-    /// What a firing cost. A trigger that has spent `max` in this pass rests; so does one whose recipients behind
-    /// `through` are still to come.
+    /// What a firing cost. A trigger that has spent `max` in this pass rests. Recipients behind `through` are still to
+    /// come; nil: all have it.
     mutating func spent(_ bytes: Int, on firing: Firing, through: String?, max: Int) {
         var progress = progress[firing.index]
         progress.spent += bytes
-        progress.through = through
-        if through != nil || progress.spent >= max {
-            progress.isResting = true
-            progress.start = through == nil ? firing.slot + 1 : firing.slot
+        progress.isResting = progress.spent >= max
+        if firing.isAhead {
+            progress.done(firing.slot)
+        } else if through != nil {
+            progress.begin(at: firing.slot, through, firing.content)
+            progress.isAhead = true
+        } else if progress.isResting {
+            progress.begin(at: firing.slot + 1, nil, nil)
         }
+        self.progress[firing.index] = progress
+    }
+
+    /// Nothing is to be sent for a firing.
+    mutating func isDone(_ firing: Firing) {
+        if firing.isAhead { progress[firing.index].done(firing.slot) }
+    }
+
+    /// A firing that is ahead waits for the earlier ones.
+    ///
+    /// - Parameter isLast: whether those behind it wait, too.
+    mutating func passOver(_ firing: Firing, _ content: TriggerSource.Content?, isLast: Bool) {
+        var progress = progress[firing.index]
+        if let content, progress.ahead.updateValue(.passedOver(content), forKey: firing.slot) == nil {
+            progress.passedOver += 1
+        }
+        progress.isResting = isLast || progress.passedOver >= Self.passedOverMax
         self.progress[firing.index] = progress
     }
 
     /// What a trigger has spent in this pass.
     func spending(of firing: Firing) -> Int { progress[firing.index].spent }
 
-    /// Begins another pass for those that rest; false when none does.
-    mutating func beginPass() -> Bool {
-        let resting = progress.filter(\.isResting).map(\.start).min()
+    /// The trigger of a firing rests until what it needs is there.
+    mutating func wait(for need: FeedReadings.Need, _ firing: Firing) {
+        var progress = progress[firing.index]
+        progress.begin(at: firing.slot, firing.through, firing.content)
+        (progress.isResting, progress.need) = (true, need)
+        self.progress[firing.index] = progress
+    }
+
+    /// What triggers rest for, the oldest firing first.
+    var needs: [FeedReadings.Need] {
+        progress.filter { $0.need != nil }.sorted { $0.start < $1.start }.compactMap(\.need)
+    }
+
+    /// At most `count` firings that come next when all is there that triggers rest for.
+    func upcoming(_ count: Int) -> [Firing] {
+        var ahead = self
+        guard ahead.beginPass({ _ in true }) else { return [] }
+        var firings: [Firing] = []
+        while firings.count < count, let firing = ahead.nextFiring() { firings.append(firing) }
+        return firings
+    }
+
+    /// Begins another pass for those that rest, unless what they need is not there; false when there are none.
+    mutating func beginPass(_ isThere: (FeedReadings.Need) -> Bool) -> Bool {
+        var resumed: Int?
         for index in progress.indices {
-            if !progress[index].isResting {
-                progress[index].start = scan
-                progress[index].through = nil
-            }
-            progress[index].isResting = false
             progress[index].spent = 0
+            guard progress[index].isUnfinished else {
+                progress[index].begin(at: max(progress[index].start, scan), nil, nil)
+                continue
+            }
+            if let need = progress[index].need, !isThere(need) { continue }
+            (progress[index].isResting, progress[index].isAhead, progress[index].need) = (false, false, nil)
+            resumed = min(resumed ?? .max, progress[index].start)
         }
-        guard let resting else { return false }
-        (scan, turns) = (resting, 0)
+        guard let resumed else { return false }
+        (scan, turns) = (resumed, 0)
         return true
     }
 
     /// Drops what every trigger has done with and the pass is beyond; returns the newest commit among it that is done
     /// as a whole, and how many changes went.
     mutating func dropDone() -> (through: FeedCommit?, count: Int) {
-        let resting = progress.filter(\.isResting).map(\.start).min() ?? scan
-        let waiting = progress.filter { !$0.isResting }.map { max($0.start, scan) }.min() ?? scan
+        let resting = progress.filter(\.isUnfinished).map(\.start).min() ?? scan
+        let waiting = progress.filter { !$0.isUnfinished }.map { max($0.start, scan) }.min() ?? scan
         let done = max(0, min(resting, waiting, scan) - first)
         guard let last = slots[..<done].lastIndex(where: \.isLast) else { return (nil, 0) }
         let commit = slots[last].commit
         slots.removeFirst(last + 1)
         first += last + 1
         return (commit, last + 1)
+    }
+}
+
+extension FeedWindow.Progress {
+    /// The firing at a slot is the first that is not done, or is the next to come.
+    fileprivate mutating func begin(at slot: Int, _ through: String?, _ content: TriggerSource.Content?) {
+        (start, self.through, self.content) = (slot, through, content)
+        guard !ahead.isEmpty else { return }
+        ahead = ahead.filter { $0.key >= slot }
+        passedOver = ahead.values.count { if case .passedOver = $0 { true } else { false } }
+    }
+
+    fileprivate mutating func done(_ slot: Int) {
+        if case .passedOver = ahead.updateValue(.isDone, forKey: slot) { passedOver -= 1 }
     }
 }

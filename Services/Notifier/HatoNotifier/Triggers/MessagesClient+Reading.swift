@@ -3,9 +3,9 @@ import HatoRPC
 
 /// The keys of the children of a node that can be uids, part by part, at most `NotifierLimits.recipientKeysMax`.
 ///
-/// A node whose keys fit into `textBytesMax` is read at once; of another one children are read page by page in the
-/// order of keys, so that what is in memory at a time is one response of so many bytes and what is made of it, however
-/// large the node is.
+/// Children are read page by page in the order of keys, so that what is in memory at a time is one response of at most
+/// `textBytesMax` and what is made of it, however large the node is. Keys between two users that have devices need not
+/// be read: `goOn` passes over them.
 struct KeyReading: Sendable {
     private let client: RPCClient
     private let database: DatabaseName
@@ -14,13 +14,17 @@ struct KeyReading: Sendable {
     private let uidBytesMax: Int
     /// How many keys may still come.
     private var left: Int
-    /// The next page; nil: the node is to be read at once.
-    private var page: TreeQuery?
+    private var page = TreeQuery(order: .key)
     /// Children of the next page.
     private var count = Self.countMax
+    /// More have been too many for a page.
+    private var countMax = Self.countMax
     private var isAtEnd = false
+    /// The last key of the page before; nil at the end.
+    private(set) var last: String?
 
     private static let countMax = 1_000
+    private static let countMin = 16
 
     init(
         _ messages: MessagesClient, _ database: DatabaseName, _ path: TreePath, _ limits: NotifierLimits,
@@ -34,49 +38,48 @@ struct KeyReading: Sendable {
         left = limits.recipientKeysMax
     }
 
+    /// Whether another part is to be read.
+    var hasMore: Bool { !isAtEnd && left > 0 }
+
     /// The next part; nil at the end. Throws `RPCError`: `too_big` when one child alone does not fit.
     mutating func next() async throws -> [String]? {
-        guard !isAtEnd, left > 0 else { return nil }
-        let keys: [String]
-        if let page { keys = try await read(page) } else { keys = try await readAtOnce() }
+        guard hasMore else { return nil }
+        let keys = try await readPage()
         let uids = Array(keys.lazy.filter { [uidBytesMax] in $0.utf8.count <= uidBytesMax }.prefix(left))
         left -= uids.count
         return uids
     }
 
-    private mutating func readAtOnce() async throws -> [String] {
-        let text: [UInt8]
-        do {
-            let request = Messages.Get(database: database, path: path, form: .shallow)
-            text = try await client.resultText(of: request, bytesMax: textBytesMax)
-        } catch let error as RPCError {
-            guard error.isTooBig else { throw error }
-            let first = TreeQuery(order: .key)
-            page = first
-            return try await read(first)
+    /// Passes over keys of users without devices.
+    mutating func goOn(at ahead: UserAhead) {
+        switch ahead.user {
+        case .unknown: return
+        case .none: (isAtEnd, last) = (true, nil)
+        case .uid(let uid):
+            page.start = TreeQuery.Cut(.null, .before(TreeKey(unchecked: uid)))
+            // Of users with devices a page is to have a few.
+            if ahead.passed == 0 { count = min(count, max(Self.countMin, count / 4)) }
         }
-        isAtEnd = true
-        return try ResultText.keysOfChildren(text)
     }
 
-    private mutating func read(_ query: TreeQuery) async throws -> [String] {
-        var query = query
+    private mutating func readPage() async throws -> [String] {
         while true {
-            query.limit = .first(count)
+            page.limit = .first(count)
             let text: [UInt8]
             do {
-                let request = Messages.Get(database: database, path: path, query: query)
+                let request = Messages.Get(database: database, path: path, query: page)
                 text = try await client.resultText(of: request, bytesMax: textBytesMax)
             } catch let error as RPCError {
                 guard error.isTooBig, count > 1 else { throw error }
+                countMax = max(1, count / 2)
                 count = max(1, count / 8)
                 continue
             }
             let keys = try ResultText.keysOfQuery(text)
             isAtEnd = keys.count < count
-            if let last = keys.last { query.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: last))) }
-            page = query
-            count = min(count * 2, Self.countMax)
+            last = isAtEnd ? nil : keys.last
+            if let last { page.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: last))) }
+            count = min(count * 2, countMax)
             return keys
         }
     }
@@ -102,31 +105,6 @@ extension MessagesClient {
 private enum ResultText {
     /// Of what messages sends: deeper than any tree.
     private static let depthMax = 128
-
-    /// Of a shallow read: the members of an object; keys that count from 0 come as an array.
-    static func keysOfChildren(_ text: [UInt8]) throws -> [String] {
-        var scanner = JSONScanner(depth: depthMax)
-        guard try find("value", &scanner, text) else { return [] }
-        var keys: [String] = []
-        switch try scanner.kind(text.span) {
-        case .object:
-            var cursor = try scanner.beginObject(text.span)
-            while let key = try scanner.nextMember(text.span, &cursor) {
-                _ = try scanner.skip(text.span)
-                keys.append(key)
-            }
-        case .array:
-            var cursor = try scanner.beginArray(text.span)
-            var index = 0
-            while try scanner.nextElement(text.span, &cursor) {
-                if try scanner.kind(text.span) != .null { keys.append(String(index)) }
-                _ = try scanner.skip(text.span)
-                index += 1
-            }
-        default: break
-        }
-        return keys
-    }
 
     static func keysOfQuery(_ text: [UInt8]) throws -> [String] {
         var scanner = JSONScanner(depth: depthMax)

@@ -28,22 +28,26 @@ struct RecipientList: Sendable {
     private var recipients: [Recipient] = []
     private var leftOut = 0
 
+    /// How many devices are in it.
+    var count: Int { recipients.count }
+
     /// Adds the devices of users, which are looked up; those that cannot be read are left out, and what does not fit
-    /// into `bounds` is counted only.
-    mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws {
-        for uid in Set(uids).sorted() where !uid.isEmpty {
-            let devices = try snapshot.deviceKeys(of: uid).compactMap { try snapshot.readable(DeviceRecord.self, $0) }
-            for device in devices where device.state == .active {
-                let recipient = Recipient(uid: uid, device: device.device)
-                if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
-                    recipients.append(recipient)
-                    bytes += recipient.bytes
-                } else {
-                    leftOut += 1
-                }
+    /// into `bounds` is counted only. Returns how many devices were passed, of these users and of others between them.
+    @discardableResult
+    mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws -> Int {
+        let count = recipients.count
+        let passed = try snapshot.forEachDevice(of: uids) { uid, key in
+            guard let device = try snapshot.readable(DeviceRecord.self, key), device.state == .active else { return }
+            let recipient = Recipient(uid: uid, device: device.device)
+            if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
+                recipients.append(recipient)
+                bytes += recipient.bytes
+            } else {
+                leftOut += 1
             }
         }
-        recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) }
+        if recipients.count > count { recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) } }
+        return passed
     }
 
     struct Bounds: Sendable {
@@ -71,6 +75,18 @@ struct RecipientList: Sendable {
             index += 1
         }
         return RecipientPart(recipients: part, total: all, leftOut: leftOut, isLast: index == recipients.count)
+    }
+
+    /// Whether a user of the part is in this list.
+    func hasUsers(of part: RecipientPart) -> Bool {
+        part.recipients.contains { recipient in
+            var (low, high) = (0, recipients.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if recipients[middle].uid < recipient.uid { low = middle + 1 } else { high = middle }
+            }
+            return low < recipients.count && recipients[low].uid == recipient.uid
+        }
     }
 }
 

@@ -134,8 +134,9 @@ actor TriggerFeeds {
         feeds[database.rawValue]?.error = nil
         let source = TriggerSource(
             database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
-        var handler = ChangeHandler(source, triggers, cursor)
         let buffer = CommitBuffer(outbox.limits, budget)
+        let readings = FeedReadings(ended: { buffer.ring() }, read: { try await source.read($0) })
+        var handler = ChangeHandler(source, readings, triggers, cursor)
         let reader = Task {
             do {
                 for try await event in subscription { try await buffer.append(try FeedCommit(event)) }
@@ -149,6 +150,7 @@ actor TriggerFeeds {
         reader.cancel()
         subscription.cancel()
         await reader.value
+        await readings.stop()
         try result.get()
         try Task.checkCancellation()
     }
@@ -158,7 +160,9 @@ actor TriggerFeeds {
         while let commits = try await buffer.takeAll() {
             buffer.finished(handler.take(commits))
             while !handler.isIdle {
-                buffer.finished(try await handler.turn())
+                let turn = try await handler.turn()
+                buffer.finished(turn.done)
+                if turn.isStuck { await buffer.rung() }
                 // What came meanwhile need not wait for a trigger with many recipients.
                 buffer.finished(handler.take(buffer.takeNow()))
                 try Task.checkCancellation()

@@ -20,21 +20,54 @@ struct TriggerSource: Sendable {
         budget.lists.list(RecipientLists.Key(database: database, source: wanted), after: firing.time)
     }
 
-    /// Reads the recipients and their devices.
-    func read(_ wanted: RecipientLists.Source, _ firing: Firing) async throws -> RecipientList {
-        let reservation = try await budget.reads.reserve(budget.recipientsRead)
-        defer { withExtendedLifetime(reservation) {} }
-        let time = budget.lists.tick()
-        var list = RecipientList()
-        switch wanted {
-        case .keys(let path):
-            var reading = KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax)
-            while let uids = try await next(&reading, path) { list = try await added(uids, to: list) }
-        case .named: list = try await added(firing.trigger.namedUIDs, to: list)
-        case .user(let uid): list = try await added([uid], to: list)
+    /// Reads the devices of recipients that are known.
+    func read(_ uids: [String], as source: RecipientLists.Source) async throws -> RecipientList {
+        let (time, bounds) = (budget.lists.tick(), bounds)
+        let list = try await outbox.store.read { snapshot in
+            var list = RecipientList()
+            _ = try list.add(uids, in: snapshot, bounds)
+            return list
         }
-        budget.lists.keep(list, RecipientLists.Key(database: database, source: wanted), readAt: time)
+        budget.lists.keep(list, RecipientLists.Key(database: database, source: source), readAt: time)
         return list
+    }
+
+    /// Reads of messages what firings need.
+    func read(_ need: FeedReadings.Need) async throws -> FeedReadings.Found {
+        switch need {
+        case .node(let path): return try await readNode(path)
+        case .recipients(let path):
+            do { return try await readRecipients(path, budget.reads, pagesMax: 1) } catch is LongList {
+                // Begins again when it has its turn among such lists, and delays no others.
+                return try await readRecipients(path, budget.longReads, pagesMax: .max)
+            }
+        }
+    }
+
+    /// A list has more pages than may be read.
+    private struct LongList: Error {}
+
+    private func readRecipients(
+        _ path: TreePath, _ bytes: ByteBudget, pagesMax: Int
+    ) async throws -> FeedReadings.Found {
+        let reservation = try await bytes.reserve(budget.recipientsRead)
+        let (time, bounds) = (budget.lists.tick(), bounds)
+        var (list, pages) = (RecipientList(), 0)
+        var reading = KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax)
+        while let uids = try await next(&reading, path) {
+            let (former, last) = (list, reading.last)
+            let ahead: UserAhead
+            (list, ahead) = try await outbox.store.read { snapshot in
+                var list = former
+                let passed = try list.add(uids, in: snapshot, bounds)
+                return (list, try snapshot.userAhead(of: last, passed: passed))
+            }
+            reading.goOn(at: ahead)
+            pages += 1
+            if pages == pagesMax, reading.hasMore { throw LongList() }
+        }
+        budget.lists.keep(list, RecipientLists.Key(database: database, source: .keys(of: path)), readAt: time)
+        return FeedReadings.Found(value: .recipients(list), time: time, reservation: reservation)
     }
 
     private func next(_ reading: inout KeyReading, _ path: TreePath) async throws -> [String]? {
@@ -44,14 +77,19 @@ struct TriggerSource: Sendable {
         }
     }
 
-    private func added(_ uids: [String], to list: RecipientList) async throws -> RecipientList {
-        let bounds = RecipientList.Bounds(
-            countMax: outbox.limits.deliveriesPerNotificationMax, bytesMax: budget.listMax)
-        return try await outbox.store.read { snapshot in
-            var list = list
-            try list.add(uids, in: snapshot, bounds)
-            return list
+    private var bounds: RecipientList.Bounds {
+        RecipientList.Bounds(countMax: outbox.limits.deliveriesPerNotificationMax, bytesMax: budget.listMax)
+    }
+
+    private func readNode(_ path: TreePath) async throws -> FeedReadings.Found {
+        // Alone: it may take all.
+        let reservation = try await budget.reads.reserve(budget.reads.bytes)
+        let time = budget.lists.tick()
+        var node: JSONValue?
+        do { node = try await messages.node(database, path, within: budget.node) } catch let error as RPCError {
+            try passOver(error, path)
         }
+        return FeedReadings.Found(value: .node(node), time: time, reservation: reservation)
     }
 
     // MARK: Content
@@ -63,32 +101,12 @@ struct TriggerSource: Sendable {
         var notification: NewNotification?
     }
 
-    /// What a firing sends; nil when the trigger's condition does not hold. Where the change holds too little, the
-    /// whole node is read as it is now; it has gone again when this returns.
-    func content(of firing: Firing) async throws -> Content? {
-        guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) else {
-            return decided(firing)
-        }
-        // Alone: it may take all.
-        let reservation = try await budget.reads.reserve(budget.reads.bytes)
-        defer { withExtendedLifetime(reservation) {} }
-        var firing = firing
-        do {
-            let node = try await messages.node(database, path, within: budget.node)
-            firing.change = firing.change.completed(by: node)
-        } catch let error as RPCError {
-            try passOver(error, path)
-        }
-        return decided(firing)
-    }
-
-    private func decided(_ firing: Firing) -> Content? {
-        if firing.through == nil {
-            let truth = firing.trigger.truth(firing.change)
-            if truth == .tooMuchWork { reportUndecided(firing) }
-            guard truth.fires else { return nil }
-            reportIncomplete(firing, truth)
-        }
+    /// What a firing sends; nil when the trigger's condition does not hold.
+    func content(of firing: Firing) -> Content? {
+        let truth = firing.trigger.truth(firing.change)
+        if truth == .tooMuchWork { reportUndecided(firing) }
+        guard truth.fires else { return nil }
+        reportIncomplete(firing, truth)
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
         return Content(

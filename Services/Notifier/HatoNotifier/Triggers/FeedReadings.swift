@@ -1,0 +1,100 @@
+import HatoModel
+import HatoRPC
+import Synchronization
+
+/// What the firings of one feed need of messages, read by a task each, so that no firing waits for what another needs.
+///
+/// What was read stays, with what it takes of the budget, until a turn of the feed takes it.
+final class FeedReadings: Sendable {
+    /// What a firing needs before it can be accepted.
+    enum Need: Hashable, Sendable {
+        /// The recipients whose uids are the keys of this node.
+        case recipients(TreePath)
+        /// The whole node, as it is now.
+        case node(TreePath)
+    }
+
+    /// What was read for a need.
+    struct Found: Sendable {
+        enum Value: Sendable {
+            case recipients(RecipientList)
+            /// Nil: it can never be read.
+            case node(JSONValue?)
+        }
+
+        var value: Value
+        /// When the reading began, in the time of `RecipientLists`: what was committed before is in it.
+        var time: UInt64
+        /// What it takes of the budget for as long as it is kept.
+        var reservation: ByteBudget.Reservation
+    }
+
+    private struct State {
+        var running: [Need: Task<Void, Never>] = [:]
+        var found: [Need: Found] = [:]
+        var failure: (any Error)?
+        var isStopped = false
+    }
+
+    /// As many readings are under way at most when another one begins ahead of its turn.
+    private static let aheadMax = 16
+
+    private let state = Mutex(State())
+    private let read: @Sendable (Need) async throws -> Found
+    private let ended: @Sendable () -> Void
+
+    /// `ended` is called when a reading has ended.
+    init(ended: @escaping @Sendable () -> Void, read: @escaping @Sendable (Need) async throws -> Found) {
+        self.ended = ended
+        self.read = read
+    }
+
+    /// Begins a reading unless it is under way.
+    ///
+    /// - Parameter isAhead: no trigger waits for it yet.
+    func begin(_ need: Need, isAhead: Bool = false) {
+        state.withLock { state in
+            guard !state.isStopped, state.failure == nil, state.running[need] == nil,
+                !isAhead || state.running.count < Self.aheadMax
+            else { return }
+            // Unstructured: it outlives the turn that begins it; `stop` waits for it.
+            state.running[need] = Task {
+                let result: Result<Found, any Error>
+                do { result = .success(try await self.read(need)) } catch { result = .failure(error) }
+                self.finished(need, result)
+            }
+        }
+    }
+
+    private func finished(_ need: Need, _ result: Result<Found, any Error>) {
+        state.withLock { state in
+            state.running[need] = nil
+            guard !state.isStopped else { return }
+            switch result {
+            case .success(let found): state.found[need] = found
+            case .failure(let error): state.failure = error
+            }
+        }
+        ended()
+    }
+
+    /// What was read since the last call. Throws why something could not be read, if it may be read later.
+    func take() throws -> [Need: Found] {
+        try state.withLock { state in
+            if let failure = state.failure { throw failure }
+            defer { state.found = [:] }
+            return state.found
+        }
+    }
+
+    /// Ends what is under way.
+    func stop() async {
+        let tasks = state.withLock { state in
+            state.isStopped = true
+            state.found = [:]
+            return Array(state.running.values)
+        }
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
+}
