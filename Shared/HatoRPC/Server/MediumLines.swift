@@ -21,12 +21,13 @@ struct MediumLines {
         var exempt: UInt64?
     }
 
+    /// By the last line of a client.
+    private enum Group: Int {
+        case first, unknown, last
+    }
+
     /// The group of a client, and its first turn.
     private struct Rank: Comparable {
-        enum Group: Int {
-            case first, unknown, last
-        }
-
         var group: Group
         var turn: UInt64
 
@@ -46,8 +47,7 @@ struct MediumLines {
     /// Those of them that wait for more, the newest first.
     private var long = IndexedHeap<UInt64, Int>()
     private var longCount = 0
-    /// Clients by their last line.
-    private var (first, last) = (RecentNames(), RecentNames())
+    private var groups = RecentValues<String, Group>()
 
     init(capacity: Int, countMax: Int) {
         self.capacity = capacity
@@ -64,7 +64,7 @@ struct MediumLines {
             clients[client, default: Client()].waiting.insert(connection, turn)
         } else {
             clients[client]?.waiting.remove(connection)
-            moveToLast(client)
+            groups[client] = .last
             longCount += 1
             if isExempt(connection) { long.insert(connection, -longCount) }
         }
@@ -104,19 +104,9 @@ struct MediumLines {
     /// - Parameter isMedium: whether it is complete, and no longer than a medium line.
     mutating func ended(_ connection: UInt64, of client: String, isMedium: Bool) {
         clients[client]?.waiting.remove(connection)
-        if isMedium {
-            first.insert(client)
-            last.remove(client)
-        } else if isExempt(connection) {
-            moveToLast(client)
-        }
+        if isMedium { groups[client] = .first } else if isExempt(connection) { groups[client] = .last }
         release(connection)
         lookAgain(client)
-    }
-
-    private mutating func moveToLast(_ client: String) {
-        first.remove(client)
-        last.insert(client)
     }
 
     private mutating func release(_ connection: UInt64) {
@@ -134,29 +124,6 @@ struct MediumLines {
             clients[name] = nil
             return
         }
-        let group: Rank.Group = last.contains(name) ? .last : first.contains(name) ? .first : .unknown
-        turns.insert(name, Rank(group: group, turn: next.priority))
-    }
-}
-
-/// The names that were inserted last, some thousands at least.
-private struct RecentNames {
-    private static let countMax = 4_096
-
-    private var names: Set<String> = []
-    private var former: Set<String> = []
-
-    func contains(_ name: String) -> Bool { names.contains(name) || former.contains(name) }
-
-    mutating func insert(_ name: String) {
-        names.insert(name)
-        guard names.count >= Self.countMax else { return }
-        former = names
-        names = []
-    }
-
-    mutating func remove(_ name: String) {
-        names.remove(name)
-        former.remove(name)
+        turns.insert(name, Rank(group: groups[name] ?? .unknown, turn: next.priority))
     }
 }
