@@ -313,9 +313,9 @@ extension ConnectionHandler {
         settle()
     }
 
-    /// The line waits for memory, and others need what it waits in. It may be complete meanwhile.
-    func refuseClaimedLine() {
-        guard lines.isWatched, state.machine.phase == .open else { return }
+    /// The line waits for memory, and others need what it waits in. It may have ended meanwhile.
+    func refuseLine(_ number: Int) {
+        guard lines.isUnfinished(number), state.machine.phase == .open else { return }
         requests.refuseUnfinishedLine(RPCError.memoryFull)
         settle()
     }

@@ -13,8 +13,8 @@
 /// The exceptions of the share and of the end are not made while complete lines are still being read elsewhere
 /// (`chargeBegan`), of that client or of all: they come to their end by themselves, and what they hold is free then.
 ///
-/// Lines of medium length find some memory more, which longer ones leave to them. Where nothing fits, a few of them may
-/// grow in that memory all the same (`MediumLines`), one of each client: they are not held up by long lines.
+/// Lines of medium length find some memory more, which longer ones leave to them: where nothing fits, a few of them may
+/// grow all the same (`MediumLines`), one of each client. So they are not held up by long lines.
 ///
 /// Claims that wait go on in the order in which they came, as far as the rules allow. What a client holds is asked when
 /// a decision depends on it: an entry whose key may be too low is looked at again when it comes first, so each event
@@ -74,7 +74,6 @@ struct LineClaims {
 
     private let linesMax: Int
     private let clientMax: Int
-    private let reserved: Int
     private var mediums: MediumLines
     private var claims: [UInt64: Claim] = [:]
     private var clients: [String: Client] = [:]
@@ -94,7 +93,6 @@ struct LineClaims {
     init(linesMax: Int, clientMax: Int, reserved: Int = 0, forCapacity capacityMax: Int = 0) {
         self.linesMax = linesMax
         self.clientMax = clientMax
-        self.reserved = reserved
         mediums = MediumLines(capacity: capacityMax, countMax: capacityMax > 0 ? reserved / capacityMax : 0)
     }
 
@@ -177,8 +175,7 @@ struct LineClaims {
                 continue
             }
             // As much stays free as the client then holds.
-            let more = mediums.isMedium(claim.wanted ?? .max) ? reserved : 0
-            let need = Rank(bytes: held + 2 * claim.growth - more, turn: claim.turn)
+            let need = Rank(bytes: held + 2 * claim.growth, turn: claim.turn)
             guard need == rank else {
                 byNeed.insert(name, need)
                 if let first = clients[name]?.byTurn.first {

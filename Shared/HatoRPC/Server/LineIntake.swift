@@ -19,6 +19,8 @@ final class LineIntake {
     private var buffer = LineBuffer()
     /// What is claimed for a line: the unfinished one, or the one before it that has not been taken.
     private(set) var claimedBytes = 0
+    /// Counts the claims that have ended: a line that claims has a number of its own.
+    private var claimNumber = 0
     /// There while an unfinished line holds memory that others may wait for, or has a claim, granted or not.
     private var watch: Scheduled<Void>?
     private var stall = LineStall(count: 0)
@@ -43,6 +45,8 @@ final class LineIntake {
     /// The memory of what was read, without what the line has claimed.
     /// A line that is complete and not taken has the claim for itself.
     var unclaimedBytes: Int { max(0, touched(buffer.capacity) - (isComplete ? 0 : claimedBytes)) }
+    /// Whether this line has not ended.
+    func isUnfinished(_ number: Int) -> Bool { isWatched && claimNumber == number }
     /// Of the line at the front, of which no end has come.
     var unfinishedCount: Int { buffer.unfinishedCount }
     /// Whether the unfinished line at the front opens an HTTP request.
@@ -77,12 +81,12 @@ final class LineIntake {
         let capacity = touched(LineBuffer.capacity(for: buffer.count + Self.readBytesMax))
         guard capacity > claimedBytes else { return true }
         beginWatch()
-        let connection = state.connection
+        let (connection, claimNumber) = (state.connection, claimNumber)
         let isGranted = state.server.budget.claim(
             capacity, for: connection.id,
             .init(
                 client: memory.account, resume: { connection.hub.post(.run(connection) { _ in }) },
-                refuse: { connection.hub.post(.run(connection) { $0.refuseClaimedLine() }) }))
+                refuse: { connection.hub.post(.run(connection) { $0.refuseLine(claimNumber) }) }))
         if isGranted {
             claimedBytes = capacity
             memory.count(lineBytes: unclaimedBytes)
@@ -97,6 +101,7 @@ final class LineIntake {
         guard watch != nil else { return }
         watch?.cancel()
         watch = nil
+        claimNumber &+= 1
         let isLineComplete = isComplete
         claimedBytes = 0
         isComplete = false
@@ -144,8 +149,8 @@ final class LineIntake {
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
         let isHeldUp = isComplete ? !state.machine.isWaitingToStart : state.machine.isReadHeld && !hasWaited
-        let isExempt = budget.isExempt(connection.id)
-        keptSeconds = isHeldUp && (isExempt || budget.isExemptMedium(connection.id)) ? keptSeconds + 1 : 0
+        let (isExempt, isExemptMedium) = (budget.isExempt(connection.id), budget.isExemptMedium(connection.id))
+        keptSeconds = isHeldUp && (isExempt || isExemptMedium) ? keptSeconds + 1 : 0
         let isKept = keptSeconds >= state.server.limits.stalledLineSecondsMax
         if isKept, budget.isAwaited(connection.id, of: memory.account) { return true }
         guard !isComplete else {
@@ -153,7 +158,8 @@ final class LineIntake {
             return false
         }
         let sample = LineStall.Sample(
-            count: buffer.count, reserved: claimedBytes, isExempt: isExempt,
+            count: buffer.count, reserved: isExemptMedium ? max(claimedBytes, budget.mediumLineCapacity) : claimedBytes,
+            isExempt: isExempt,
             mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))
         let isStalled = stall.sampled(sample, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }

@@ -2,10 +2,11 @@
 ///
 /// How long a line becomes is not known before its end. So each of a few lines gets the memory of the longest medium
 /// line, one of each client, clients in the order in which they came. A line that becomes longer waits in that memory
-/// for more, until it is granted or another client needs the memory: then the newest of these lines is refused.
+/// for more, until it is granted or another client needs the memory: then the newest of these lines is refused, one at
+/// a time.
 ///
-/// Clients whose last line was a medium one are first. Those whose last line became longer, or did not come to its end,
-/// are last, and have no other line refused.
+/// Clients whose last line was a medium one are first; every second time, it is the one that has waited longest.
+/// Clients whose last line became longer, or did not come to its end, are last, and have no other line refused.
 struct MediumLines {
     enum Decision: Hashable {
         /// The line may grow to `capacity`.
@@ -40,13 +41,17 @@ struct MediumLines {
     let capacity: Int
     private let countMax: Int
     private var clients: [String: Client] = [:]
-    /// Clients with lines that wait, and none that grows.
+    /// Clients with lines that wait, and none that grows; by turn alone without those that are last.
     private var turns = IndexedHeap<String, Rank>()
+    private var arrivals = IndexedHeap<String, UInt64>()
+    private var isTurnOfArrivals = false
     /// The clients of the lines that grow, or have grown.
     private var exempt: [UInt64: String] = [:]
     /// Those of them that wait for more, the newest first.
     private var long = IndexedHeap<UInt64, Int>()
     private var longCount = 0
+    /// The line that is being refused: its memory is free when it has ended.
+    private var refused: UInt64?
     private var groups = RecentValues<String, Group>()
 
     init(capacity: Int, countMax: Int) {
@@ -73,24 +78,28 @@ struct MediumLines {
 
     /// - Parameter isWithinShare: whether a client may have `capacity` bytes more.
     mutating func next(_ isWithinShare: (String) -> Bool) -> Decision? {
-        while let (name, rank) = turns.first, let connection = clients[name]?.waiting.first?.key {
+        while let name = nextClient, let connection = clients[name]?.waiting.first?.key {
             guard isWithinShare(name) else {
                 // It waits for what it holds itself.
-                turns.remove(name)
+                removeTurn(name)
                 continue
             }
             guard exempt.count >= countMax else {
+                isTurnOfArrivals.toggle()
                 exempt[connection] = name
                 clients[name]?.exempt = connection
                 lookAgain(name)
                 return .grow(connection)
             }
-            guard rank.group != .last, let newest = long.first?.key else { return nil }
-            release(newest)
+            guard refused == nil, groups[name] != .last, let newest = long.first?.key else { return nil }
+            long.remove(newest)
+            refused = newest
             return .refuse(newest)
         }
         return nil
     }
+
+    private var nextClient: String? { (isTurnOfArrivals ? arrivals.first?.key : nil) ?? turns.first?.key }
 
     /// The line has a buffer of `capacity` bytes, whatever it waited for.
     mutating func granted(_ capacity: Int, to connection: UInt64, of client: String) {
@@ -105,6 +114,7 @@ struct MediumLines {
     mutating func ended(_ connection: UInt64, of client: String, isMedium: Bool) {
         clients[client]?.waiting.remove(connection)
         if isMedium { groups[client] = .first } else if isExempt(connection) { groups[client] = .last }
+        if refused == connection { refused = nil }
         release(connection)
         lookAgain(client)
     }
@@ -118,12 +128,19 @@ struct MediumLines {
 
     /// The client may hold less.
     mutating func lookAgain(_ name: String) {
-        turns.remove(name)
+        removeTurn(name)
         guard let client = clients[name], client.exempt == nil else { return }
         guard let next = client.waiting.first else {
             clients[name] = nil
             return
         }
-        turns.insert(name, Rank(group: groups[name] ?? .unknown, turn: next.priority))
+        let group = groups[name] ?? .unknown
+        turns.insert(name, Rank(group: group, turn: next.priority))
+        if group != .last { arrivals.insert(name, next.priority) }
+    }
+
+    private mutating func removeTurn(_ name: String) {
+        turns.remove(name)
+        arrivals.remove(name)
     }
 }

@@ -36,6 +36,8 @@ final class ProcessBudget: Sendable {
     /// See ProcessBudget+Lines.swift.
     let lines: Mutex<LineState>
     let linesMax: Int
+    /// The memory of the longest line of medium length.
+    let mediumLineCapacity: Int
     /// The free memory with which a claim goes on.
     let leastLineNeed = Atomic(Int.max)
     /// See ProcessBudget+Requests.swift.
@@ -58,13 +60,12 @@ final class ProcessBudget: Sendable {
         linesMax = limit - limit / 4
         readStarts = StartGate(limit: limit)
         lineStarts = StartGate(limit: linesMax)
-        let mediumLinesMax = limit - limit / 8
-        mediumLineStarts = StartGate(limit: mediumLinesMax)
+        mediumLineStarts = StartGate(limit: limit - limit / 8)
+        mediumLineCapacity = LineBuffer.capacity(for: limits.mediumLineBytesMax + LineIntake.readBytesMax)
         lines = Mutex(
             LineState(
                 queue: LineClaims(
-                    linesMax: linesMax, clientMax: clientMax, reserved: mediumLinesMax - linesMax,
-                    forCapacity: LineBuffer.capacity(for: limits.mediumLineBytesMax))))
+                    linesMax: linesMax, clientMax: clientMax, reserved: limit / 8, forCapacity: mediumLineCapacity)))
         readSizes = ReadSize.all(limits)
         largeReads = Mutex(LargeReadState(readSizes, limits))
         events = Mutex(EventCapacity(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))

@@ -30,8 +30,8 @@ public struct RPCLimits: Limits, Hashable {
     public var processEventBytesMax = 256 << 20
     /// What the values of one line take; more is refused (`too_many_values`).
     var requestMemoryBytesMax: Int { processBytesInFlightMax / 2 }
-    /// Lines up to this do not wait for the memory that longer ones hold.
-    var mediumLineBytesMax: Int { min(1 << 20, processBytesInFlightMax / 64) }
+    /// Lines up to this do not wait for the memory that longer ones hold: 1 MiB with the read that brings their end.
+    var mediumLineBytesMax: Int { max(0, min(1 << 20, processBytesInFlightMax / 64) - LineIntake.readBytesMax) }
     /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long
     /// lines are read one at a time. Less when little is free: no client may hold more than what stays for others.
     public var clientBytesInFlightMax = 128 << 20

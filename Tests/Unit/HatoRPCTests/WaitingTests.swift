@@ -123,23 +123,6 @@ struct WaitingTests {
         #expect(lines.used == 0)
     }
 
-    @Test func longLinesLeaveSomeMemoryForShorterOnes() {
-        var lines = Lines(linesMax: 1_000, clientMax: 2_000, reserved: 100, forCapacity: 20)
-        lines.add(1_000, to: "filler")
-        lines.claim(30, by: 1, of: "first")
-        #expect(lines.order == [1], "the one that goes on where nothing fits")
-        lines.claim(30, by: 2, of: "mallory")
-        lines.claim(20, by: 3, of: "anna")
-        #expect(lines.order == [1, 3])
-        // As much stays free as the client then holds.
-        lines.claim(20, by: 4, of: "anna")
-        #expect(lines.order == [1, 3, 4])
-        lines.claim(20, by: 5, of: "anna")
-        #expect(lines.order == [1, 3, 4, 5], "the one of the client that goes on where nothing fits")
-        lines.claim(20, by: 6, of: "anna")
-        #expect(lines.order == [1, 3, 4, 5])
-    }
-
     /// Lines of `count` clients that wait where nothing fits, while others are read elsewhere.
     private static func full(of count: UInt64) -> Lines {
         var lines = Lines(linesMax: 1_000, clientMax: 2_000, reserved: 80, forCapacity: 20)
@@ -164,13 +147,17 @@ struct WaitingTests {
         #expect(lines.used == 2_000 + 4 * 20)
         let last = lines.order.filter { lines.granted[$0] != nil }
         // Their clients are known now: they have none refused.
-        for id in 1...96 as ClosedRange<UInt64> { lines.claim(10, by: 200 + id, of: "many\(id)") }
+        for id in 1...10 as ClosedRange<UInt64> { lines.claim(10, by: 200 + id, of: "many\(id)") }
         #expect(lines.order.count == 100 && lines.refused.count == 96)
         lines.claim(10, by: 300, of: "anna")
-        #expect(lines.order.last == 300 && lines.refused.count == 97)
+        #expect(lines.refused.suffix(1) == [100] && lines.order.count == 100)
+        lines.claim(10, by: 301, of: "bob")
+        #expect(lines.refused.count == 97, "one at a time")
+        lines.end(100, isComplete: false)
+        #expect(lines.order.last == 300 && lines.refused.suffix(1) == [99])
         lines.add(-2_000, to: "filler")
         let kept = last.filter { !lines.refused.contains($0) }
-        #expect(kept.count == 3 && Set(kept).isSubset(of: lines.order.suffix(100)), "what was not refused goes on")
+        #expect(kept.count == 2 && Set(kept).isSubset(of: lines.order.dropFirst(101)), "what was not refused goes on")
     }
 
     @Test func clientsWhoseLinesBecameLongWaitForTheOthers() {
@@ -194,8 +181,12 @@ struct WaitingTests {
         for id in 31...34 as ClosedRange<UInt64> { lines.claim(10, by: id, of: "new\(id)") }
         lines.claim(10, by: 35, of: "new35")
         lines.claim(10, by: 36, of: "many1")
+        lines.claim(10, by: 37, of: "many2")
         lines.end(31)
-        #expect(lines.order.last == 36, "its last line came to its end")
+        lines.end(32)
+        #expect(
+            Set(lines.order.suffix(2)) == [35, 36],
+            "those whose last line came to its end, and those that waited longest")
     }
 
     @Test func aClientBeyondItsShareFindsNoMemoryOfMediumLines() {
