@@ -37,14 +37,14 @@ extension QueryRunner {
         writer.member(run[index].key.text)
         var rows = NodeRowsWriter(nodes, base: prefix, format: result.format, limit: result.limit)
         try nodes.reader.scan(lower: prefix, upper: upper, reverse: false) { row, value in
-            while !Self.begins(row, with: prefix) {
+            while !row.begins(with: prefix.span) {
                 try rows.finish(&writer)
                 index += 1
                 guard index < run.endIndex else { return .stop }
-                prefix = result.prefix(of: run[index].key)
+                result.change(&prefix, to: run[index].key)
                 writer.member(run[index].key.text)
                 rows.restart(base: prefix)
-                if Self.isBefore(row, prefix) { return .seek(prefix) }
+                if prefix.span.isBehind(row) { return .seek(prefix) }
             }
             try rows.append(row, value, to: &writer)
             return .next
@@ -57,21 +57,6 @@ extension QueryRunner {
             writer.member(run[index].key.text)
             rows.restart(base: prefix)
         }
-    }
-
-    private static func begins(_ row: Span<UInt8>, with prefix: [UInt8]) -> Bool {
-        guard row.count >= prefix.count else { return false }
-        // Compares from the end, where keys differ.
-        for index in prefix.indices.reversed() where row[index] != prefix[index] { return false }
-        return true
-    }
-
-    /// Whether a row that does not begin with the prefix is before it.
-    private static func isBefore(_ row: Span<UInt8>, _ prefix: [UInt8]) -> Bool {
-        for index in 0..<min(row.count, prefix.count) where row[index] != prefix[index] {
-            return row[index] < prefix[index]
-        }
-        return row.count < prefix.count
     }
 }
 
@@ -86,5 +71,11 @@ private struct ChildrenWriter {
         var bytes = base
         TreeKeyCodec.append(key, to: &bytes)
         return bytes
+    }
+
+    /// Changes the prefix of one child to that of another, in its buffer.
+    func change(_ prefix: inout [UInt8], to key: TreeKey) {
+        prefix.removeSubrange(base.count...)
+        TreeKeyCodec.append(key, to: &prefix)
     }
 }

@@ -1,5 +1,13 @@
 public import HatoModel
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// Reads nodes of one database from its rows, each with one range scan.
 public struct NodeReader {
     let reader: TreeRows
@@ -150,11 +158,18 @@ extension Span<UInt8> {
     func begins(with prefix: Span<UInt8>) -> Bool {
         guard prefix.count <= count else { return false }
         // Adjacent keys of a scan differ at the end.
-        var index = prefix.count
-        while index > 0 {
-            index -= 1
-            if self[index] != prefix[index] { return false }
+        guard prefix.count > 0, self[prefix.count - 1] == prefix[prefix.count - 1] else { return prefix.count == 0 }
+        return compareShared(with: prefix) == 0
+    }
+
+    /// The order of the bytes up to the end of the shorter one: negative, zero or positive.
+    func compareShared(with other: Span<UInt8>) -> Int32 {
+        withUnsafeBytes { mine in
+            other.withUnsafeBytes { theirs in
+                let shared = Swift.min(mine.count, theirs.count)
+                guard shared > 0, let mine = mine.baseAddress, let theirs = theirs.baseAddress else { return 0 }
+                return memcmp(mine, theirs, shared)
+            }
         }
-        return true
     }
 }

@@ -204,18 +204,22 @@ private struct PackedLeaves {
         _ row: Span<UInt8>, _ value: Span<UInt8>, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws -> TreeScanStep {
         begin(row)
+        // The keys of the leaves begin with that of the row: most rows are compared with the bounds as a whole.
+        var isCut = !row.isBehind(lower.span)
+        let isUpperInside = upper.map { !$0.span.isBehind(row) || $0.span.begins(with: row) } ?? false
         var isSeeking = false
         var end = 1
         while let leaf = try PackedNode.next(in: value, after: &end) {
             place(value.extracting(leaf.key), behind: row.count)
-            if lower.span.isBehind(key.span) { continue }
-            if let upper, !upper.span.isBehind(key.span) { return .stop }
+            if isCut, lower.span.isBehind(key.span) { continue }
+            if isUpperInside, let upper, !upper.span.isBehind(key.span) { return .stop }
             isSeeking = false
             switch try visit(key.span, value.extracting(leaf.value)) {
             case .next: break
             case .stop: return .stop
             case .seek(let target):
                 lower = target
+                isCut = true
                 isSeeking = true
             }
         }
@@ -263,12 +267,7 @@ extension Span<UInt8> {
 
     /// Whether it comes after `other` in the order of rows.
     func isBehind(_ other: Span<UInt8>) -> Bool {
-        let limit = Swift.min(count, other.count)
-        var index = 0
-        while index < limit {
-            if self[index] != other[index] { return self[index] > other[index] }
-            index += 1
-        }
-        return count > other.count
+        let order = compareShared(with: other)
+        return order == 0 ? count > other.count : order > 0
     }
 }
