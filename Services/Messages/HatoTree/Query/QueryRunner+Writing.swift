@@ -30,8 +30,21 @@ extension QueryRunner {
         return sortKeys[..<end]
     }
 
+    private func write(_ key: TreeKey, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {
+        let prefix = result.prefix(of: key)
+        writer.member(key.text)
+        var rows = NodeRowsWriter(nodes, base: prefix, format: result.format, limit: result.limit)
+        try nodes.reader.scanNode(prefix) { row, value in
+            try rows.append(row, value, to: &writer)
+            return .next
+        }
+        try rows.finish(&writer)
+    }
+
     private func write(_ run: ArraySlice<SortKey>, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {
-        guard let last = run.last, let upper = TreeKeyCodec.upperBound(of: result.prefix(of: last.key)) else { return }
+        guard let last = run.last else { return }
+        if run.count == 1 { return try write(last.key, result, to: &writer) }
+        guard let upper = TreeKeyCodec.upperBound(of: result.prefix(of: last.key)) else { return }
         var index = run.startIndex
         var prefix = result.prefix(of: run[index].key)
         writer.member(run[index].key.text)

@@ -22,7 +22,7 @@ extension NodeReader {
         let base = codec.key(of: path)
         let limit = JSONLimit(bytesMax: bytesMax, after: writer.count)
         var rows = NodeRowsWriter(self, base: base, format: format, limit: limit)
-        try scan(base) { key, value in
+        try reader.scanNode(base) { key, value in
             try rows.append(key, value, to: &writer)
             return .next
         }
