@@ -39,8 +39,8 @@ struct LargeReading<Request: RPCRequest>: Sendable {
     private func run(in reservation: ReadReservation) {
         let bytesMax = reservation.resultBytesMax
         let (rows, areMany) = rowsMax.multipliedReportingOverflow(by: bytesMax / max(1, unreservedMax))
-        let limited = view.limited(to: bytesMax, rowsMax: areMany ? .max : rows)
-        do { try body(limited.watched(by: watch)) } catch is ConnectionClosed {} catch TreeError.tooBig
+        let limited = view.limited(to: bytesMax, rowsMax: areMany ? .max : rows, watchedBy: watch)
+        do { try body(limited) } catch is ConnectionClosed {} catch TreeError.tooBig
             where bytesMax < view.bytesMax
         {
             begin(needsLargest: true)

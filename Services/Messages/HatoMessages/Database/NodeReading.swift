@@ -11,7 +11,6 @@ struct NodeReading {
     let bytesMax: Int
     /// Bytes of a node that is hashed.
     var hashedBytesMax = WritePlanner.hashedBytesMax
-    private let reader: any TreeReader
     private let isMetered: Bool
     let nodes: NodeReader
 
@@ -22,13 +21,12 @@ struct NodeReading {
         self.bytesMax = bytesMax
         let stored = StoreTreeReader(snapshot)
         isMetered = meter != nil
-        if let meter { reader = MeteredReader(stored, meter) } else { reader = stored }
+        let reader: any TreeReader = if let meter { MeteredReader(stored, meter) } else { stored }
         nodes = NodeReader(reader, codec: database.codec)
     }
 
     var runner: QueryRunner {
-        var runner = QueryRunner(
-            reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
+        var runner = QueryRunner(nodes, indexCodec: database.indexCodec, bytesMax: bytesMax)
         // A metered read must not read rows twice.
         if !isMetered { runner.newest = database.newest }
         return runner
@@ -41,6 +39,7 @@ struct NodeReading {
         writer.member("value")
         let format: NodeReader.Format = request.export == true ? .export : .plain
         if let query = request.query, try !query.isDefault || nodes.leaf(at: request.path) == nil {
+            let runner = runner
             let sortKeys = try runner.sortKeys(
                 query, at: request.path, by: plan(query, request.path), sortKeyBytesMax: bytesMax)
             try runner.write(sortKeys, at: request.path, format, to: &writer)

@@ -30,7 +30,9 @@ struct ReadOrder: Sendable {
     func onReader<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
     ) {
-        let (store, slow, catalogue, limits) = (parts.store, parts.slow, parts.catalogue, parts.limits)
+        let (store, slow, catalogue) = (parts.store, parts.slow, parts.catalogue)
+        // Closures that capture all limits are as large as these.
+        let (bytesMax, rowsMax) = (parts.limits.responseBytesMax, parts.limits.unreservedReadRowsMax)
         let watch = slow.watch(context.method)
         // An administrator's long reads, such as a backup, do not hold up what else its address asks for.
         let (connection, client, unreservedMax) = (
@@ -42,14 +44,15 @@ struct ReadOrder: Sendable {
                 watch?.began = slow.now
                 let first =
                     Request.effect == .write
-                    ? view : view.limited(to: unreservedMax, rowsMax: limits.unreservedReadRowsMax)
+                    ? view.watched(by: watch)
+                    : view.limited(to: unreservedMax, rowsMax: rowsMax, watchedBy: watch)
                 do {
-                    try body(first.watched(by: watch))
+                    try body(first)
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
                     return LargeReading(
                         view: view.whileOpen(connection), store: store, reply: reply, body: body,
                         answered: { slow.ended(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
-                        rowsMax: limits.unreservedReadRowsMax
+                        rowsMax: rowsMax
                     ).begin(needsLargest: first.wantsMoreRows)
                 } catch { reply.refuse(error) }
                 slow.ended(watch, catalogue)
@@ -58,7 +61,7 @@ struct ReadOrder: Sendable {
         if sessions.session(of: context).hasPendingWrites {
             atPlace(endsGroup: false, context, reply, start)
         } else {
-            do { start(ReadView(try store.snapshot(), catalogue, limits)) } catch { reply.refuse(error) }
+            do { start(ReadView(try store.snapshot(), catalogue, bytesMax: bytesMax)) } catch { reply.refuse(error) }
         }
     }
 
@@ -82,7 +85,7 @@ struct ReadOrder: Sendable {
             turns.take(context.client) { end in
                 parts.store.submitSnapshot(of: session.client, endsGroup: true) { result in
                     switch result {
-                    case .success(let snapshot): open(ReadView(snapshot, parts.catalogue, parts.limits), end)
+                    case .success(let snapshot): open(view(snapshot), end)
                     case .failure(let error):
                         reply.refuse(error)
                         end()
@@ -91,6 +94,10 @@ struct ReadOrder: Sendable {
                 session.release()
             }
         }
+    }
+
+    private func view(_ snapshot: any StoreSnapshot) -> ReadView {
+        ReadView(snapshot, parts.catalogue, bytesMax: parts.limits.responseBytesMax)
     }
 
     /// On a thread of the writer.
@@ -102,7 +109,7 @@ struct ReadOrder: Sendable {
         session.inTurn {
             parts.store.submitSnapshot(of: session.client, endsGroup: endsGroup) { result in
                 switch result {
-                case .success(let snapshot): body(ReadView(snapshot, parts.catalogue, parts.limits))
+                case .success(let snapshot): body(view(snapshot))
                 case .failure(let error): reply.refuse(error)
                 }
             }

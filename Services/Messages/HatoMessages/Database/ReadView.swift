@@ -18,10 +18,11 @@ struct ReadView: Sendable {
     /// Nil when the time of the request is not measured.
     var watch: OperationWatch?
 
-    init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue, _ limits: MessagesLimits) {
+    /// - Parameter bytesMax: what any result may take.
+    init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue, bytesMax: Int) {
         self.snapshot = snapshot
         databases = catalogue.databases(of: snapshot)
-        bytesMax = limits.responseBytesMax
+        self.bytesMax = bytesMax
     }
 
     /// The same, counting what is read of it.
@@ -33,12 +34,14 @@ struct ReadView: Sendable {
     }
 
     /// The same for a result of so many bytes, which is made of so many rows.
-    func limited(to bytesMax: Int, rowsMax: Int) -> ReadView {
-        guard bytesMax < self.bytesMax else { return self }
-        let limiting = ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax)
+    func limited(to bytesMax: Int, rowsMax: Int, watchedBy watch: OperationWatch?) -> ReadView {
+        guard bytesMax < self.bytesMax else { return watched(by: watch) }
+        let limiting = ShortReadSnapshot(
+            snapshot, rowsMax: rowsMax, bytesMax: bytesMax, countedBy: watch?.rows ?? RowCounter())
         var view = reading(limiting)
         view.limiting = limiting
         view.bytesMax = bytesMax
+        view.watch = watch
         return view
     }
 

@@ -6,42 +6,41 @@ import HatoTree
 final class ShortReadSnapshot: StoreSnapshot {
     private let snapshot: any StoreSnapshot
     private let bytesMax: Int
-    private let rows: RowsLeft
-
-    /// Belongs to the thread that reads.
-    private final class RowsLeft: @unchecked Sendable {
-        private var count: Int
-
-        init(_ count: Int) { self.count = count }
-
-        var areTaken: Bool { count < 0 }
-
-        func take(bytesMax: Int) throws(TreeError) {
-            count -= 1
-            if count < 0 { throw .tooBig(bytesMax: bytesMax) }
-        }
-    }
+    private let rows: RowCounter
+    /// The greatest count of `rows` with which it reads on.
+    private let countMax: Int
 
     /// Whether more rows were wanted than may be read.
-    var isExhausted: Bool { rows.areTaken }
+    var isExhausted: Bool { rows.count > countMax }
 
     var version: UInt64 { snapshot.version }
     var derived: (any StoreDerived)? { snapshot.derived }
-    var uncached: any StoreSnapshot { ShortReadSnapshot(snapshot.uncached, rows, bytesMax) }
+    var uncached: any StoreSnapshot { ShortReadSnapshot(snapshot.uncached, rows, countMax: countMax, bytesMax) }
 
-    /// - Parameter bytesMax: what the error says.
-    convenience init(_ snapshot: any StoreSnapshot, rowsMax: Int, bytesMax: Int) {
-        self.init(snapshot, RowsLeft(rowsMax), bytesMax)
+    /// - Parameters:
+    ///   - bytesMax: what the error says.
+    ///   - rows: counts what is read, for who else asks; it may have counted rows before.
+    convenience init(
+        _ snapshot: any StoreSnapshot, rowsMax: Int, bytesMax: Int, countedBy rows: RowCounter = RowCounter()
+    ) {
+        let (countMax, isEndless) = rows.count.addingReportingOverflow(rowsMax)
+        self.init(snapshot, rows, countMax: isEndless ? .max : countMax, bytesMax)
     }
 
-    private init(_ snapshot: any StoreSnapshot, _ rows: RowsLeft, _ bytesMax: Int) {
+    private init(_ snapshot: any StoreSnapshot, _ rows: RowCounter, countMax: Int, _ bytesMax: Int) {
         self.snapshot = snapshot
         self.rows = rows
+        self.countMax = countMax
         self.bytesMax = bytesMax
     }
 
+    private func countRow() throws(TreeError) {
+        rows.count += 1
+        if rows.count > countMax { throw .tooBig(bytesMax: bytesMax) }
+    }
+
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
-        try rows.take(bytesMax: bytesMax)
+        try countRow()
         return try snapshot.get(key)
     }
 
@@ -49,7 +48,7 @@ final class ShortReadSnapshot: StoreSnapshot {
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
         try snapshot.scan(range, reverse: reverse) { key, value in
-            try rows.take(bytesMax: bytesMax)
+            try countRow()
             return try visit(key, value)
         }
     }

@@ -13,7 +13,12 @@ public struct QueryRunner {
 
     /// - Parameter bytesMax: the limit of one result, as JSON.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {
-        nodes = NodeReader(reader, codec: codec)
+        self.init(NodeReader(reader, codec: codec), indexCodec: indexCodec, bytesMax: bytesMax)
+    }
+
+    /// The same on the rows of a reader of nodes.
+    public init(_ nodes: NodeReader, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {
+        self.nodes = nodes
         self.indexCodec = indexCodec
         self.bytesMax = bytesMax
     }

@@ -112,7 +112,7 @@ final class AuthorisationWorld {
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
         var snapshot: any StoreSnapshot = try store.snapshot()
         if let rows { snapshot = CountedSnapshot(snapshot, rows) }
-        let view = ReadView(snapshot, parts.catalogue, parts.limits)
+        let view = ReadView(snapshot, parts.catalogue, bytesMax: parts.limits.responseBytesMax)
         registry.open(opening, request, at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(subscription, result))

@@ -242,7 +242,7 @@ final class HistoryWorld {
         let opening = Listener.Opening(
             connection: peer, subscription: subscription, caller: listener.caller, client: listener.caller.uid,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
-        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
+        let view = ReadView(try store.snapshot(), parts.catalogue, bytesMax: parts.limits.responseBytesMax)
         registry.open(opening, request, at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(subscription, result))
