@@ -91,7 +91,8 @@ final class ConnectionMemory {
 
     /// Whether the values of a small line take little, too.
     func isSmall(_ line: Result<ReadLine, JSONError>) -> Bool {
-        ((try? line.get())?.memory ?? 0) <= Self.smallLineMemoryMax
+        guard case .success(let line) = line else { return true }
+        return line.memory <= Self.smallLineMemoryMax
     }
 
     private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.ExemptionUse) -> Bool {

@@ -56,6 +56,8 @@ final class LineIntake {
 
     /// The next complete line, if there is one. What it has claimed is claimed until `endClaim`.
     func next() -> ByteBuffer? {
+        // Asked for after each line and each response.
+        if buffer.isEmpty { return nil }
         guard let line = buffer.nextLine() else {
             // Others may wait for what it holds before it claims anything.
             if buffer.count >= Self.watchedBytesMin { beginWatch() }

@@ -34,6 +34,8 @@ public final class RPCConnection: Sendable {
     private let unsent = Atomic(0)
     /// How much of it other connections share.
     private let unsentShared = Atomic(0)
+    /// Whether there are callbacks of `onDrain`; changed under the mutex.
+    private let awaitsDrain = Atomic(false)
     /// The largest notification that was refused since the last drain callback.
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
@@ -114,7 +116,10 @@ public final class RPCConnection: Sendable {
     /// Calls once, on the event loop, as soon as the peer has taken enough for `notify` to return true and, where it
     /// lacked that, the process has memory again; never when the connection closes first.
     public func onDrain(_ drained: @escaping @Sendable () -> Void) {
-        state.withLock { $0.drainWatches.append(drained) }
+        state.withLock { state in
+            state.drainWatches.append(drained)
+            awaitsDrain.store(true, ordering: .relaxed)
+        }
         // The socket may have drained just before: then nothing else would call.
         hub.post(.run(self) { _ in })
     }
@@ -185,6 +190,7 @@ public final class RPCConnection: Sendable {
 
     /// Returns the callbacks that are due: what was refused fits now, or everything is taken.
     func takeDrainWatches() -> [@Sendable () -> Void] {
+        guard awaitsDrain.load(ordering: .relaxed) else { return [] }
         let (waiting, limit) = (unsentBytes, hub.server.limits.unsentNotificationBytesMax)
         let missing = refused.load(ordering: .relaxed)
         guard
@@ -200,6 +206,7 @@ public final class RPCConnection: Sendable {
             case .none: break
             }
             refused.store(0, ordering: .relaxed)
+            awaitsDrain.store(false, ordering: .relaxed)
             defer { state.drainWatches = [] }
             return (state.drainWatches, nil)
         }

@@ -16,9 +16,11 @@ public struct RPCContext: Sendable {
     public var byteCount: Int
     /// The request this belongs to, as the order of its connection counts it.
     let sequence: UInt64
+    /// The name of the client that is charged for the connection, when the request is that client's.
+    let chargedClient: String?
 
     /// The client that limits count: a user, wherever the connections come from, else the address.
-    public var client: String { connection.client(speakingAs: caller) }
+    public var client: String { chargedClient ?? connection.client(speakingAs: caller) }
 
     /// The same for limits that do not hold for administrators, also when they speak as a user: nil for them.
     public var limitedClient: String? { caller.isAdministrator || isByAdministrator ? nil : client }

@@ -46,7 +46,7 @@ final class RequestRunner {
             case .continueWaiting: guard continueWaiting() else { break handingOn }
             case .takeLine:
                 guard let line = lines.next() else {
-                    if state.machine.phase == .open { checkUnfinishedLine() }
+                    if state.machine.phase == .open, !lines.isEmpty { checkUnfinishedLine() }
                     return state.machine.linesRanOut()
                 }
                 take(line)
@@ -306,9 +306,10 @@ final class RequestRunner {
         }
         guard memory.mayStart(request.method) else { return request }
         switch request.method.start {
-        case .synchronous(let start): start(request.params, request.context(caller, connection), pending(request))
+        case .synchronous(let start):
+            start(request.params, request.context(caller, connection, memory.account), pending(request))
         case .asynchronous(let start):
-            let context = request.context(caller, connection)
+            let context = request.context(caller, connection, memory.account)
             let pending = pending(request)
             let params = request.params
             Task { await start(params, context, pending) }

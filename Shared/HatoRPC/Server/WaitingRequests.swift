@@ -17,10 +17,14 @@ struct CurrentRequest {
     /// Whether an administrator speaks as the caller.
     var isByAdministrator = false
 
-    func context(_ caller: Caller, _ connection: RPCConnection) -> RPCContext {
-        RPCContext(
+    /// - Parameter account: the client that is charged for the connection.
+    func context(_ caller: Caller, _ connection: RPCConnection, _ account: ClientAccount) -> RPCContext {
+        // When the identity of the connection has ended, the caller of its requests is no user.
+        let isOfAccount = !isCallCredential && !isByAdministrator && caller.uid != nil
+        return RPCContext(
             caller: caller, connection: connection, isCallCredential: isCallCredential,
-            isByAdministrator: isByAdministrator, method: method.name, byteCount: byteCount, sequence: sequence)
+            isByAdministrator: isByAdministrator, method: method.name, byteCount: byteCount, sequence: sequence,
+            chargedClient: isOfAccount ? account.name : nil)
     }
 
     /// Takes a parameter out of the params that is not one of the method itself.
