@@ -58,10 +58,12 @@ struct ReceiverHistory: Sendable {
         return min(silentFor, doubled.overflow ? silentFor : doubled.partialValue)
     }
 
-    /// Forgets what has been kept for its time; all of it when the clock was put back.
+    /// Forgets what has been kept for its time; all of it when the clock was put back by more than the shortest time
+    /// for which a host is shunned: as much later something may be forgotten.
     mutating func forget(at now: Int64) {
-        let isPutBack = now < newest
-        newest = now
+        let back = newest.subtractingReportingOverflow(now)
+        let isPutBack = now < newest && (back.overflow || back.partialValue > first)
+        newest = isPutBack ? now : max(newest, now)
         while let first = silent.first, first.priority <= now || isPutBack { forgetFirst() }
         while let first = shunned.first, first.priority <= now { shunned.remove(first.key) }
     }
