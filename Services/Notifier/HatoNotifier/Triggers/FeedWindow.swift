@@ -59,7 +59,7 @@ struct FeedWindow: Sendable {
         var content: TriggerSource.Content?
         var spent = 0
         var isResting = false
-        /// What it rests for.
+        /// What it rests for, or rested for until its firing at `start` comes.
         var need: FeedReadings.Need?
         /// The firing at `start` has had its part in this pass.
         var isAhead = false
@@ -122,6 +122,7 @@ struct FeedWindow: Sendable {
                 guard !progress.isResting, progress.start <= scan, triggers[index].sees(slot.commit),
                     triggers[index].compiled.matches(change)
                 else { continue }
+                self.progress[index].need = nil
                 var firing = Firing(
                     index: index, trigger: triggers[index].compiled, change: change, commit: slot.commit,
                     time: slot.time, isAhead: progress.isAhead, slot: scan)
@@ -183,7 +184,7 @@ struct FeedWindow: Sendable {
         self.progress[firing.index] = progress
     }
 
-    /// What triggers rest for, the oldest firing first.
+    /// What triggers rest for, or are to go on with in this pass, the oldest firing first.
     var needs: [FeedReadings.Need] {
         progress.filter { $0.need != nil }.sorted { $0.start < $1.start }.compactMap(\.need)
     }
@@ -207,7 +208,7 @@ struct FeedWindow: Sendable {
                 continue
             }
             if let need = progress[index].need, !isThere(need) { continue }
-            (progress[index].isResting, progress[index].isAhead, progress[index].need) = (false, false, nil)
+            (progress[index].isResting, progress[index].isAhead) = (false, false)
             resumed = min(resumed ?? .max, progress[index].start)
         }
         guard let resumed else { return false }
