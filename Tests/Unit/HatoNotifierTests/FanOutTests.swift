@@ -230,6 +230,7 @@ import Testing
     ) throws -> RecipientList {
         var list = RecipientList()
         try list.add(uids, in: snapshot, .init(countMax: countMax, bytesMax: bytesMax))
+        list.sort()
         return list
     }
 

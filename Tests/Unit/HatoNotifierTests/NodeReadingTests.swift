@@ -71,6 +71,13 @@ import Testing
         #expect(found.parts.flatMap(\.self) == Array(users.prefix(1_100)))
         let long = String(repeating: "k", count: 200)
         #expect(try await keys(of: members([long, "u1"]), textBytesMax: 1 << 20).parts == [["u1"]])
+        // Those that can be no uids count, too, and so do requests.
+        let unusable = members((0..<5).map { long + "\($0)" } + ["u1"])
+        #expect(try await keys(of: unusable, textBytesMax: 1 << 20) { $0.recipientKeysMax = 5 }.parts == [[]])
+        let large = members(users.prefix(100), ["about": .string(String(repeating: "x", count: 900))])
+        await #expect { try await keys(of: large, textBytesMax: 1_000) { $0.recipientKeysMax = 200 } } throws: {
+            ($0 as? RPCError)?.message.contains("too many requests") == true
+        }
     }
 
     /// Of 5,000 keys those of two users are looked for, and few beside them are read.
@@ -193,13 +200,20 @@ import Testing
         await notifier.stop()
     }
 
-    /// The child that does not fit is the third of four users: what was read before it stays.
-    @Test func aTriggerNotifiesThoseWhoseKeysCouldBeRead() async throws {
+    /// The child that does not fit is one of four users, in a small room or in a large one.
+    @Test(
+        arguments: ["u1", "u3", "u4"].flatMap { large in
+            [("", 0), ("x", 0), ("", 2_000)].map { (large, $0.0, $0.1) }
+        })
+    func aMemberWithALargeValueKeepsNobodyFromNotifications(large: String, child: String, others: Int) async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.triggerBytesMax = 1 << 20 }
         var node = JSONObject()
-        for uid in ["u1", "u2", "u4"] { node[uid] = true }
-        node["u3"] = ["x": .string(String(repeating: "x", count: 100_000))]
-        for index in 0..<2_000 { node["v\(index)"] = true }
+        let text = JSONValue.string(String(repeating: "x", count: 100_000))
+        for uid in ["u1", "u2", "u3", "u4"] { node[uid] = true }
+        let value: JSONValue = child.isEmpty ? text : [child: text]
+        node[large] = value
+        notifier.messages.setNode("\(path)/\(large)", value)
+        for index in 0..<others { node["v\(index)"] = true }
         notifier.messages.setNode(path, .object(node))
         for uid in ["u1", "u2", "u3", "u4"] {
             try await notifier.addDevice(of: uid, at: "http://127.0.0.1:1/\(uid)")
@@ -211,7 +225,34 @@ import Testing
             try await notifier.stats.cursors.first?.version == Int(version)
         }
         try await eventually("all are delivered") { try await notifier.stats.pending == 0 }
-        #expect(channel.deliveries.map(\.content.uid).sorted() == ["u1", "u2"])
+        #expect(channel.deliveries.map(\.content.uid).sorted() == ["u1", "u2", "u3", "u4"])
+        #expect(notifier.budget.reads.free == notifier.budget.reads.bytes)
+        await notifier.stop()
+    }
+
+    /// One of two places stays for the lists of other databases.
+    @Test func aDatabaseReadsOneLongListAtATime() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let gate = Gate()
+        for chat in ["c1", "c2"] {
+            notifier.messages.setNode("/chats/\(chat)/members", members(users))
+        }
+        try await notifier.addDevice(of: users[0], at: "http://127.0.0.1:1/u")
+        try await notifier.setTrigger("a", recipients: .init(uidsAt: "/chats/c1/members"))
+        try await notifier.setTrigger("b", recipients: .init(uidsAt: "/chats/c2/members"))
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        let reads = notifier.budget.longReads
+        var held: ByteBudget.Reservation? = try await reads.reserve(reads.bytes)
+        notifier.messages.push("x", by: "author")
+        try await eventually("both were too long for one request") { notifier.messages.reads.count == 2 }
+        try await eventually("one waits") { reads.waitingCount == 1 }
+        for chat in ["c1", "c2"] { notifier.messages.holdReads(of: "/chats/\(chat)/members", until: gate) }
+        withExtendedLifetime(held) {}
+        held = nil
+        try await eventually("its place is taken") { reads.free == reads.bytes / 2 }
+        gate.open()
+        try await eventually("both are delivered") { channel.deliveries.count == 2 }
+        try await eventually("all is given back") { reads.free == reads.bytes }
         await notifier.stop()
     }
 

@@ -17,6 +17,9 @@ struct ChangeHandler: Sendable {
     private var found: [FeedReadings.Need: FeedReadings.Found] = [:]
     /// By trigger, the recipients of firings in this pass that are not done.
     private var passedOver: [Int: [RecipientLists.Source: RecipientList]] = [:]
+    /// By trigger, the recipients of the firing of which parts are to come: those that were there for its first part,
+    /// by which later firings came before the others.
+    private var parted: [Int: RecipientList] = [:]
 
     /// Firings that are looked at to find out which lists will be needed.
     private static let upcomingMax = 64
@@ -138,6 +141,8 @@ struct ChangeHandler: Sendable {
         batch.bytes += bytes
         window.spent(
             bytes, on: firing, through: part.isLast ? nil : part.recipients.last?.uid, max: budget.turn)
+        guard !firing.isAhead else { return }
+        parted[firing.index] = part.isLast ? nil : list
         if !part.isLast { passedOver[firing.index] = [wanted: list] }
     }
 
@@ -182,6 +187,7 @@ struct ChangeHandler: Sendable {
     private mutating func list(
         _ wanted: RecipientLists.Source, for firing: Firing
     ) async throws -> RecipientList? {
+        if firing.through != nil, let list = parted[firing.index] { return list }
         if let known = source.list(wanted, for: firing) { return known }
         switch wanted {
         case .named: return try await source.read(firing.trigger.namedUIDs, as: wanted)
@@ -208,14 +214,15 @@ struct ChangeHandler: Sendable {
     private mutating func beginReadings() {
         let needs = window.needs
         found = found.filter { needs.contains($0.key) }
-        for need in needs where found[need] == nil { readings.begin(need) }
+        var ahead: [FeedReadings.Ahead] = []
         for next in window.upcoming(Self.upcomingMax) {
             guard next.content != nil || !next.trigger.needsWholeNode(next.change),
                 case .keys(let path)? = next.content?.recipients ?? next.trigger.source(next.change, outbox.limits),
                 source.list(.keys(of: path), for: next) == nil, found[.recipients(path)] == nil
             else { continue }
-            readings.begin(.recipients(path), isAhead: true)
+            ahead.append(.init(need: .recipients(path), time: next.time))
         }
+        readings.begin(needs.filter { found[$0] == nil }, ahead: ahead)
     }
 
     private func accept(_ new: [NewNotification], moving move: CursorMove) async throws {

@@ -4,7 +4,8 @@ import Synchronization
 
 /// What the firings of one feed need of messages, read by a task each, so that no firing waits for what another needs.
 ///
-/// What was read stays, with what it takes of the budget, until a turn of the feed takes it.
+/// What was read for a trigger that waits stays, with what it takes of the budget, until a turn of the feed takes it.
+/// What was read ahead is nowhere but among the lists that are kept for all.
 final class FeedReadings: Sendable {
     /// What a firing needs before it can be accepted.
     enum Need: Hashable, Sendable {
@@ -26,12 +27,22 @@ final class FeedReadings: Sendable {
         /// When the reading began, in the time of `RecipientLists`: what was committed before is in it.
         var time: UInt64
         /// What it takes of the budget for as long as it is kept.
-        var reservation: ByteBudget.Reservation
+        var reservations: [ByteBudget.Reservation]
+    }
+
+    /// What will be needed for a firing, of which the change came at a time of `RecipientLists`.
+    struct Ahead: Sendable {
+        var need: Need
+        var time: UInt64
     }
 
     private struct State {
         var running: [Need: Task<Void, Never>] = [:]
         var found: [Need: Found] = [:]
+        /// What triggers wait for.
+        var wanted: Set<Need> = []
+        /// What was read ahead, with the newest firing that it was read for.
+        var ahead: [Need: UInt64] = [:]
         var failure: (any Error)?
         var isStopped = false
     }
@@ -49,27 +60,40 @@ final class FeedReadings: Sendable {
         self.read = read
     }
 
-    /// Begins a reading unless it is under way.
-    ///
-    /// - Parameter isAhead: no trigger waits for it yet.
-    func begin(_ need: Need, isAhead: Bool = false) {
+    /// Begins to read what triggers wait for, and what firings behind will need, once for each of them, unless it is
+    /// under way. What no trigger waits for is dropped.
+    func begin(_ needs: [Need], ahead: [Ahead] = []) {
         state.withLock { state in
-            guard !state.isStopped, state.failure == nil, state.running[need] == nil,
-                !isAhead || state.running.count < Self.aheadMax
-            else { return }
-            // Unstructured: it outlives the turn that begins it; `stop` waits for it.
-            state.running[need] = Task {
-                let result: Result<Found, any Error>
-                do { result = .success(try await self.read(need)) } catch { result = .failure(error) }
-                self.finished(need, result)
+            guard !state.isStopped, state.failure == nil else { return }
+            state.wanted = Set(needs)
+            state.found = state.found.filter { [wanted = state.wanted] in wanted.contains($0.key) }
+            for need in needs { begin(need, &state) }
+            var newest = Dictionary(ahead.map { ($0.need, $0.time) }, uniquingKeysWith: max)
+            state.ahead = state.ahead.filter { newest[$0.key] != nil }
+            for need in ahead.map(\.need) where state.running.count < Self.aheadMax {
+                guard let time = newest.removeValue(forKey: need), state.running[need] == nil,
+                    state.ahead[need].map({ $0 < time }) ?? true
+                else { continue }
+                state.ahead[need] = time
+                begin(need, &state)
             }
+        }
+    }
+
+    private func begin(_ need: Need, _ state: inout State) {
+        guard state.running[need] == nil, state.found[need] == nil else { return }
+        // Unstructured: it outlives the turn that begins it; `stop` waits for it.
+        state.running[need] = Task {
+            let result: Result<Found, any Error>
+            do { result = .success(try await self.read(need)) } catch { result = .failure(error) }
+            self.finished(need, result)
         }
     }
 
     private func finished(_ need: Need, _ result: Result<Found, any Error>) {
         state.withLock { state in
             state.running[need] = nil
-            guard !state.isStopped else { return }
+            guard !state.isStopped, state.wanted.contains(need) else { return }
             switch result {
             case .success(let found): state.found[need] = found
             case .failure(let error): state.failure = error
@@ -78,7 +102,8 @@ final class FeedReadings: Sendable {
         ended()
     }
 
-    /// What was read since the last call. Throws why something could not be read, if it may be read later.
+    /// What was read since the last call. Throws why what a trigger waits for could not be read, if it may be read
+    /// later.
     func take() throws -> [Need: Found] {
         try state.withLock { state in
             if let failure = state.failure { throw failure }

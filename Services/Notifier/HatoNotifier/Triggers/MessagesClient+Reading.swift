@@ -5,7 +5,7 @@ import HatoRPC
 ///
 /// Children are read page by page in the order of keys, so that what is in memory at a time is one response of at most
 /// `textBytesMax` and what is made of it, however large the node is. Keys between two users that have devices need not
-/// be read: `goOn` passes over them.
+/// be read: `goOn` passes over them. A child that does not fit alone is passed by `pass`, by its key.
 struct KeyReading: Sendable {
     private let client: RPCClient
     private let database: DatabaseName
@@ -22,8 +22,10 @@ struct KeyReading: Sendable {
     private var isAtEnd = false
     /// The last key of the page before; nil at the end.
     private(set) var last: String?
+    private var requestsLeft: Int
 
-    private static let countMax = 1_000
+    /// So many children are read at a time.
+    static let countMax = 1_000
     private static let countMin = 16
 
     init(
@@ -36,6 +38,7 @@ struct KeyReading: Sendable {
         self.textBytesMax = textBytesMax
         uidBytesMax = limits.uidBytesMax
         left = limits.recipientKeysMax
+        requestsLeft = max(64, limits.recipientKeysMax / 64)
     }
 
     /// Whether another part is to be read.
@@ -45,9 +48,39 @@ struct KeyReading: Sendable {
     mutating func next() async throws -> [String]? {
         guard hasMore else { return nil }
         let keys = try await readPage()
-        let uids = Array(keys.lazy.filter { [uidBytesMax] in $0.utf8.count <= uidBytesMax }.prefix(left))
-        left -= uids.count
-        return uids
+        left -= keys.count
+        return keys.filter { $0.utf8.count <= uidBytesMax }
+    }
+
+    /// Behind which key the next user is looked for when a child does not fit alone. Of children whose keys are
+    /// numbers, which come first, the rest is passed.
+    var passedKey: String { last.flatMap { KeyOrder.integer($0) == nil ? $0 : nil } ?? "" }
+
+    /// Goes on behind a key, without reading what is before it. Returns whether there is a child with the key.
+    mutating func pass(_ key: String) async throws -> Bool {
+        page.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: key)))
+        (last, countMax) = (key, Self.countMax)
+        guard let child = try? path.child(TreeKey(unchecked: key)) else { return false }
+        let isThere: Bool
+        try countRequest()
+        do {
+            let request = Messages.Get(database: database, path: child, form: .shallow)
+            let text = try await client.resultText(of: request, bytesMax: textBytesMax)
+            isThere = try ResultText.isValue(text)
+        } catch let error as RPCError {
+            guard error.isTooBig else { throw error }
+            isThere = true
+        }
+        if isThere { left -= 1 }
+        return isThere && key.utf8.count <= uidBytesMax
+    }
+
+    private mutating func countRequest() throws {
+        guard requestsLeft > 0 else {
+            throw RPCError.resourceExhausted(
+                reason: RPCError.tooBigReason, "The keys of the node take too many requests to read")
+        }
+        requestsLeft -= 1
     }
 
     /// Passes over keys of users without devices.
@@ -64,19 +97,22 @@ struct KeyReading: Sendable {
 
     private mutating func readPage() async throws -> [String] {
         while true {
-            page.limit = .first(count)
+            let asked = min(count, left)
+            page.limit = .first(asked)
+            try countRequest()
             let text: [UInt8]
             do {
                 let request = Messages.Get(database: database, path: path, query: page)
                 text = try await client.resultText(of: request, bytesMax: textBytesMax)
             } catch let error as RPCError {
+                count = asked
                 guard error.isTooBig, count > 1 else { throw error }
                 countMax = max(1, count / 2)
                 count = max(1, count / 8)
                 continue
             }
             let keys = try ResultText.keysOfQuery(text)
-            isAtEnd = keys.count < count
+            isAtEnd = keys.count < asked
             last = isAtEnd ? nil : keys.last
             if let last { page.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: last))) }
             count = min(count * 2, countMax)
@@ -86,6 +122,20 @@ struct KeyReading: Sendable {
 }
 
 extension MessagesClient {
+    /// The keys of a node that can be uids, read at once and without values of children that have children; nil: they
+    /// are more than a page of `KeyReading`, or do not fit into `textBytesMax`.
+    func fewKeys(
+        _ database: DatabaseName, _ path: TreePath, _ limits: NotifierLimits, textBytesMax: Int
+    ) async throws -> [String]? {
+        let text: [UInt8]
+        do {
+            let request = Messages.Get(database: database, path: path, form: .shallow)
+            text = try await reads.resultText(of: request, bytesMax: textBytesMax)
+        } catch let error as RPCError where error.isTooBig { return nil }
+        guard let keys = try ResultText.keysOfChildren(text, countMax: KeyReading.countMax) else { return nil }
+        return keys.prefix(limits.recipientKeysMax).filter { $0.utf8.count <= limits.uidBytesMax }
+    }
+
     /// A node in export form. Throws `RPCError`, `too_big` when it does not fit into `bounds`.
     func node(
         _ database: DatabaseName, _ path: TreePath, within bounds: TriggerBudget.NodeBounds
@@ -105,6 +155,39 @@ extension MessagesClient {
 private enum ResultText {
     /// Of what messages sends: deeper than any tree.
     private static let depthMax = 128
+
+    /// Of a shallow read: the members of an object; keys that count from 0 come as an array. Nil: more than `countMax`.
+    static func keysOfChildren(_ text: [UInt8], countMax: Int) throws -> [String]? {
+        var scanner = JSONScanner(depth: depthMax)
+        guard try find("value", &scanner, text) else { return [] }
+        var keys: [String] = []
+        switch try scanner.kind(text.span) {
+        case .object:
+            var cursor = try scanner.beginObject(text.span)
+            while let key = try scanner.nextMember(text.span, &cursor) {
+                guard keys.count < countMax else { return nil }
+                _ = try scanner.skip(text.span)
+                keys.append(key)
+            }
+        case .array:
+            var cursor = try scanner.beginArray(text.span)
+            var index = 0
+            while try scanner.nextElement(text.span, &cursor) {
+                guard keys.count < countMax else { return nil }
+                if try scanner.kind(text.span) != .null { keys.append(String(index)) }
+                _ = try scanner.skip(text.span)
+                index += 1
+            }
+        default: break
+        }
+        return keys
+    }
+
+    /// Whether there is a node.
+    static func isValue(_ text: [UInt8]) throws -> Bool {
+        var scanner = JSONScanner(depth: depthMax)
+        return try find("value", &scanner, text) && scanner.kind(text.span) != .null
+    }
 
     static func keysOfQuery(_ text: [UInt8]) throws -> [String] {
         var scanner = JSONScanner(depth: depthMax)
@@ -133,5 +216,5 @@ private enum ResultText {
 
 extension RPCError {
     static let tooBigReason = "too_big"
-    fileprivate var isTooBig: Bool { code == .resourceExhausted && reason == Self.tooBigReason }
+    var isTooBig: Bool { code == .resourceExhausted && reason == Self.tooBigReason }
 }

@@ -32,11 +32,10 @@ struct RecipientList: Sendable {
     var count: Int { recipients.count }
 
     /// Adds the devices of users, which are looked up; those that cannot be read are left out, and what does not fit
-    /// into `bounds` is counted only. Returns how many devices were passed, of these users and of others between them.
+    /// into `bounds` is counted only; `sort` comes after the last of them. Returns how many devices were passed, of these users and of others between them.
     @discardableResult
     mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws -> Int {
-        let count = recipients.count
-        let passed = try snapshot.forEachDevice(of: uids) { uid, key in
+        try snapshot.forEachDevice(of: uids) { uid, key in
             guard let device = try snapshot.readable(DeviceRecord.self, key), device.state == .active else { return }
             let recipient = Recipient(uid: uid, device: device.device)
             if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
@@ -46,9 +45,10 @@ struct RecipientList: Sendable {
                 leftOut += 1
             }
         }
-        if recipients.count > count { recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) } }
-        return passed
     }
+
+    /// Brings the recipients into the order of uids.
+    mutating func sort() { recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) } }
 
     struct Bounds: Sendable {
         var countMax: Int

@@ -12,6 +12,21 @@ struct TriggerSource: Sendable {
     let budget: TriggerBudget
     /// Notices that any user with write access can cause.
     let notices: ThrottledNotices
+    /// Nodes of which the keys could not be read at once.
+    private let largeNodes = LargeNodes()
+    /// One list at a time is read page by page, or waits for a turn of the feed after that.
+    private let longListPlace = ByteBudget(1)
+
+    init(
+        database: DatabaseName, messages: MessagesClient, outbox: Outbox, budget: TriggerBudget,
+        notices: ThrottledNotices
+    ) {
+        self.database = database
+        self.messages = messages
+        self.outbox = outbox
+        self.budget = budget
+        self.notices = notices
+    }
 
     // MARK: Recipients
 
@@ -22,10 +37,18 @@ struct TriggerSource: Sendable {
 
     /// Reads the devices of recipients that are known.
     func read(_ uids: [String], as source: RecipientLists.Source) async throws -> RecipientList {
-        let (time, bounds) = (budget.lists.tick(), bounds)
+        try await read(uids, as: source, at: budget.lists.tick())
+    }
+
+    /// The same of those that were recipients at a time.
+    private func read(
+        _ uids: [String], as source: RecipientLists.Source, at time: UInt64
+    ) async throws -> RecipientList {
+        let bounds = bounds
         let list = try await outbox.store.read { snapshot in
             var list = RecipientList()
             _ = try list.add(uids, in: snapshot, bounds)
+            list.sort()
             return list
         }
         budget.lists.keep(list, RecipientLists.Key(database: database, source: source), readAt: time)
@@ -37,22 +60,36 @@ struct TriggerSource: Sendable {
         switch need {
         case .node(let path): return try await readNode(path)
         case .recipients(let path):
-            do { return try await readRecipients(path, budget.reads, pagesMax: 1) } catch is LongList {
-                // Begins again when it has its turn among such lists, and delays no others.
-                return try await readRecipients(path, budget.longReads, pagesMax: .max)
+            if !largeNodes.contains(path) {
+                if let found = try await readShortList(path) { return found }
+                largeNodes.insert(path)
             }
+            return try await readLongList(path)
         }
     }
 
-    /// A list has more pages than may be read.
-    private struct LongList: Error {}
+    /// Recipients that are the keys of a node; nil: they cannot be read at once.
+    private func readShortList(_ path: TreePath) async throws -> FeedReadings.Found? {
+        let reservation = try await budget.reads.reserve(budget.recipientsRead)
+        let time = budget.lists.tick()
+        var uids: [String] = []
+        do {
+            guard
+                let few = try await messages.fewKeys(
+                    database, path, outbox.limits, textBytesMax: budget.keysTextMax)
+            else { return nil }
+            uids = few
+        } catch let error as RPCError { try passOver(error, path) }
+        let list = try await read(uids, as: .keys(of: path), at: time)
+        return FeedReadings.Found(value: .recipients(list), time: time, reservations: [reservation])
+    }
 
-    private func readRecipients(
-        _ path: TreePath, _ bytes: ByteBudget, pagesMax: Int
-    ) async throws -> FeedReadings.Found {
-        let reservation = try await bytes.reserve(budget.recipientsRead)
+    /// Has its turn among such lists, and delays no others.
+    private func readLongList(_ path: TreePath) async throws -> FeedReadings.Found {
+        let place = try await longListPlace.reserve(1)
+        let reservation = try await budget.longReads.reserve(budget.recipientsRead)
         let (time, bounds) = (budget.lists.tick(), bounds)
-        var (list, pages) = (RecipientList(), 0)
+        var list = RecipientList()
         var reading = KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax)
         while let uids = try await next(&reading, path) {
             let (former, last) = (list, reading.last)
@@ -63,17 +100,37 @@ struct TriggerSource: Sendable {
                 return (list, try snapshot.userAhead(of: last, passed: passed))
             }
             reading.goOn(at: ahead)
-            pages += 1
-            if pages == pagesMax, reading.hasMore { throw LongList() }
         }
+        list.sort()
         budget.lists.keep(list, RecipientLists.Key(database: database, source: .keys(of: path)), readAt: time)
-        return FeedReadings.Found(value: .recipients(list), time: time, reservation: reservation)
+        return FeedReadings.Found(value: .recipients(list), time: time, reservations: [place, reservation])
     }
 
     private func next(_ reading: inout KeyReading, _ path: TreePath) async throws -> [String]? {
-        do { return try await reading.next() } catch let error as RPCError {
+        do {
+            do { return try await reading.next() } catch let error as RPCError where error.isTooBig {
+                return try await pass(&reading, error, path)
+            }
+        } catch let error as RPCError {
             try passOver(error, path)
             return nil
+        }
+    }
+
+    /// Goes on behind a child that does not fit alone: no user with devices is before the next one.
+    private func pass(_ reading: inout KeyReading, _ error: RPCError, _ path: TreePath) async throws -> [String]? {
+        let key = reading.passedKey
+        if key.isEmpty {
+            notices.notice(
+                .trigger("unreadable"),
+                "a child is too large to be read; a trigger may go without recipients whose uids are numbers",
+                ["path": "\(path)"], level: .warning)
+        }
+        let ahead = try await outbox.store.read { try $0.userAhead(of: key, passed: 1) }
+        switch ahead.user {
+        case .none: return nil
+        case .unknown: throw error
+        case .uid(let uid): return try await reading.pass(uid) ? [uid] : []
         }
     }
 
@@ -89,7 +146,7 @@ struct TriggerSource: Sendable {
         do { node = try await messages.node(database, path, within: budget.node) } catch let error as RPCError {
             try passOver(error, path)
         }
-        return FeedReadings.Found(value: .node(node), time: time, reservation: reservation)
+        return FeedReadings.Found(value: .node(node), time: time, reservations: [reservation])
     }
 
     // MARK: Content
