@@ -98,50 +98,6 @@ import Testing
         await notifier.stop()
     }
 
-    /// A later message of the same trigger, in another room, waits for no large list unless its recipients are there.
-    @Test func aMessageForAFewComesBeforeTheRestOfOneForMany() async throws {
-        // With turns of 8 deliveries.
-        let (notifier, store) = try await started {
-            $0.limits.triggerBytesMax = 16 * 32 * TriggerBudget.bytesPerDelivery
-        }
-        let gate = Gate()
-        notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
-        for (chat, uid) in [("c2", "u50"), ("c3", "u39")] {
-            notifier.messages.setNode("/chats/\(chat)/members", [uid: true])
-        }
-        try await notifier.addDevice(of: "u50", at: "http://127.0.0.1:1/u50")
-        try await notifier.setTrigger()
-        try await eventually("a follower") { notifier.messages.followerCount == 1 }
-        let version = notifier.messages.commit { _ in
-            [entry("large"), entry("common", in: "c3"), entry("other", in: "c2")]
-        }
-        for chat in ["c2", "c3"] {
-            let key = RecipientLists.Key(
-                database: .default, source: .keys(of: try TreePath("/chats/\(chat)/members")))
-            try await eventually("its list is there") { notifier.budget.lists.list(key, after: 0) != nil }
-        }
-        gate.open()
-        try await eventually("the cursor is there") {
-            try await notifier.stats.cursors.first?.version == Int(version)
-        }
-        let paths = try await store.read { snapshot in
-            try snapshot.rows(RecordKey(.notification)).reduce(into: [String: String]()) { paths, row in
-                let record = try snapshot.record(NotificationRecord.self, row.key)
-                if let record, let path = record.path { paths[record.id] = path }
-            }
-        }
-        let order = try await accepted(in: store).values.flatMap(\.self).sorted {
-            ($0.sequenceVersion, $0.sequenceIndex) < ($1.sequenceVersion, $1.sequenceIndex)
-        }.map { delivery in
-            "\(paths[delivery.notification]?.split(separator: "/").last ?? "") \(delivery.uid)"
-        }
-        #expect(order.count == 31 && Set(order).count == 31)
-        let other = try #require(order.firstIndex(of: "other u50"))
-        let last = try #require(order.firstIndex(of: "large u39"))
-        #expect(other < last && last < order.firstIndex(of: "common u39") ?? 0)
-        await notifier.stop()
-    }
-
     /// What was accepted ahead of the cursor is known, down to the recipient, when the feed begins again there.
     @Test func afterAnEndInTheMiddleNothingIsLostOrSentTwice() async throws {
         let gate = Gate()
