@@ -60,6 +60,8 @@ struct SilentListeners {
             [
                 "--data", "\(folder.path)/data", "--auth", "127.0.0.1:1", "--process-bytes-in-flight-max",
                 "\(64 << 20)",
+                // Those that do not read keep their events until the test ends them, however slow it is.
+                "--stalled-peer-seconds-max", "600", "--awaited-event-seconds-max", "600",
             ], in: folder)
         let (address, key) = (program.address, ServingProgram.administratorKey)
         let writer = try program.client()

@@ -27,6 +27,8 @@ struct KeyReading: Sendable {
     /// So many children are read at a time.
     static let countMax = 1_000
     private static let countMin = 16
+    /// Each reads once more the child that does not fit, until the key is behind it.
+    private static let passesMax = 32
 
     init(
         _ messages: MessagesClient, _ database: DatabaseName, _ path: TreePath, _ limits: NotifierLimits,
@@ -38,8 +40,11 @@ struct KeyReading: Sendable {
         self.textBytesMax = textBytesMax
         uidBytesMax = limits.uidBytesMax
         left = limits.recipientKeysMax
-        requestsLeft = max(64, limits.recipientKeysMax / 64)
+        requestsLeft = max(64, limits.recipientKeysMax / 16)
     }
+
+    /// Keys that were passed since a page was read.
+    private var passesInARow = 0
 
     /// Whether another part is to be read.
     var hasMore: Bool { !isAtEnd && left > 0 }
@@ -58,6 +63,11 @@ struct KeyReading: Sendable {
 
     /// Goes on behind a key, without reading what is before it. Returns whether there is a child with the key.
     mutating func pass(_ key: String) async throws -> Bool {
+        guard passesInARow < Self.passesMax else {
+            throw RPCError.resourceExhausted(
+                reason: RPCError.tooBigReason, "A child is too large, and too many users could be before it")
+        }
+        passesInARow += 1
         page.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: key)))
         (last, countMax) = (key, Self.countMax)
         guard let child = try? path.child(TreeKey(unchecked: key)) else { return false }
@@ -115,7 +125,10 @@ struct KeyReading: Sendable {
             isAtEnd = keys.count < asked
             last = isAtEnd ? nil : keys.last
             if let last { page.start = TreeQuery.Cut(.null, .after(TreeKey(unchecked: last))) }
+            // The children that were too large may be passed.
+            if asked == countMax { countMax = min(Self.countMax, 2 * countMax) }
             count = min(count * 2, countMax)
+            passesInARow = 0
             return keys
         }
     }

@@ -32,8 +32,8 @@ struct RecipientList: Sendable {
     var count: Int { recipients.count }
 
     /// Adds the devices of users, which are looked up; those that cannot be read are left out, and what does not fit
-    /// into `bounds` is counted only; `sort` comes after the last of them. Returns how many devices were passed, of these
-    /// users and of others between them.
+    /// into `bounds` is counted only. `sort` comes after the last of them. Returns how many devices were passed, of
+    /// these users and of others between them.
     @discardableResult
     mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws -> Int {
         try snapshot.forEachDevice(of: uids) { uid, key in
