@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 public import HatoModel
 import Synchronization
 
@@ -84,7 +85,6 @@ public final class SystemHostResolver: HostResolver {
     private let limits: ResolverLimits
     private let lookUp: @Sendable (String) -> Result<[IPAddress], AddressRefusal>
     private let state: Mutex<LookUpQueue>
-    private let threads = DispatchQueue(label: "hato.push.resolve", attributes: .concurrent)
     private let deadlines = DispatchQueue(label: "hato.push.resolve.deadlines")
 
     /// A resolver of the operating system.
@@ -121,8 +121,9 @@ public final class SystemHostResolver: HostResolver {
         return try answer.get()
     }
 
+    /// A look-up has a thread of its own: one that blocked a thread of Dispatch would stop all tasks.
     private func run(_ host: String) {
-        threads.async { [self] in
+        Thread.detachNewThread { [self] in
             let answer = lookUp(host)
             let (calls, next) = state.withLock { $0.lookedUp(host, answer, at: .now) }
             for call in calls { call.completion(answer) }
