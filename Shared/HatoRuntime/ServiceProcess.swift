@@ -143,10 +143,24 @@ public struct ServiceProcess: Sendable {
         let failure = await stopped(running, by: stop, or: settings.flag("exit-with-stdin"))
         if let failure { logger.critical("stopping: the service has failed", metadata: ["cause": "\(failure)"]) }
         if failure == nil { logger.info("stopping") }
-        let grace = Duration.seconds(settings.integer("grace-seconds"))
-        await running.shutdown(grace: grace)
+        let (graceSeconds, code): (Int, Int32) = (settings.integer("grace-seconds"), failure == nil ? 0 : 74)
+        endAtLatest(inSeconds: graceSeconds + Self.closingSeconds, with: code, logger)
+        await running.shutdown(grace: .seconds(graceSeconds))
         await metrics?.stop()
-        return failure == nil ? 0 : 74
+        return code
+    }
+
+    /// In which a service closes its store after its grace.
+    private static let closingSeconds = 5
+
+    /// Ends the process when requests that were accepted still run then: each may be short, but they are many. What was
+    /// acknowledged is on disk, and no client waits any more.
+    private func endAtLatest(inSeconds seconds: Int, with code: Int32, _ logger: Logger) {
+        Thread.detachNewThread {
+            Thread.sleep(forTimeInterval: TimeInterval(seconds))
+            logger.warning("stopping takes too long: the process ends", metadata: ["seconds": "\(seconds)"])
+            _exit(code)
+        }
     }
 
     /// Raises the limit of open files, and logs the limit and the number of connections it allows.
