@@ -25,9 +25,9 @@ public struct AuthLimits: Limits, Hashable {
     /// Wrong passwords for one account that cause no wait.
     public var failuresFree = 10
     /// The longest wait of an account after wrong passwords; never permanent, or any client could lock out any account.
-    public var lockMillisecondsMax: Int64 = 15 * 60_000
+    public var lockMsMax: Int64 = 15 * 60_000
     /// Wrong passwords are no longer counted after this long without another.
-    public var failureMemoryMilliseconds: Int64 = 24 * 3_600_000
+    public var failureMemoryMs: Int64 = 24 * 3_600_000
     /// Sign-ins of one account being checked at a time.
     public var signInsPendingPerAccountMax = 100
     /// Sign-ins from one address.
@@ -62,10 +62,10 @@ public struct AuthLimits: Limits, Hashable {
             "addresses and accounts whose attempts are counted"),
         Limit("failures-free", \.failuresFree, 1...100, "wrong passwords for one account that cause no wait"),
         Limit(
-            "lock-milliseconds-max", \.lockMillisecondsMax, 0...86_400_000,
+            "lock-ms-max", \.lockMsMax, 0...86_400_000,
             "longest wait of an account after wrong passwords, in milliseconds"),
         Limit(
-            "failure-memory-milliseconds", \.failureMemoryMilliseconds, 0...2_592_000_000,
+            "failure-memory-ms", \.failureMemoryMs, 0...2_592_000_000,
             "milliseconds after which wrong passwords no longer count"),
         Limit(
             "sign-ins-pending-per-account-max", \.signInsPendingPerAccountMax, 1...10_000,

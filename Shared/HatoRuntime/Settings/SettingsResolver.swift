@@ -107,14 +107,22 @@ public struct SettingsResolver: Sendable {
         let ofClients = ["SERVER", "TLS", "TLS_CA", "TLS_CERTIFICATE", "TLS_KEY", "TLS_SERVER_NAME"]
         let known = Set(declared.flatMap { variables(of: $0) } + ofClients.map { prefix + $0 })
         for variable in environment.keys.sorted() where variable.hasPrefix(prefix) && !known.contains(variable) {
-            throw SettingsError("unknown environment variable \(variable)")
+            let name = variable.dropFirst(prefix.count).lowercased().replacing("_", with: "-")
+            let suggested = near(name).map { "; did you mean \(variables(of: $0)[0])?" } ?? ""
+            throw SettingsError("unknown environment variable \(variable)\(suggested)")
         }
     }
 
     /// A suggestion of the declared name closest to a mistyped one, if one is close.
     private func suggestion(for name: String) -> String {
-        let near = declared.map(\.name).filter { $0.hasPrefix(name) || name.hasPrefix($0) || distance($0, name) <= 2 }
-        return near.first.map { "; did you mean \($0)?" } ?? ""
+        near(name).map { "; did you mean \($0.name)?" } ?? ""
+    }
+
+    /// Names of settings have short units.
+    private func near(_ name: String) -> Setting? {
+        guard !name.isEmpty else { return nil }
+        let name = name.replacing("-milliseconds", with: "-ms")
+        return declared.first { $0.name.hasPrefix(name) || name.hasPrefix($0.name) || distance($0.name, name) <= 2 }
     }
 
     private func distance(_ left: String, _ right: String) -> Int {

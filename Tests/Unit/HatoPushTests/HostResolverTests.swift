@@ -18,14 +18,14 @@ struct HostResolverTests {
             return .success([.v4(0x0808_0808)])
         }
 
-        func answerSlowOnes(_ count: Int) { for _ in 0..<count { slow.signal() } }
+        func finishSlowOnes(_ count: Int) { for _ in 0..<count { slow.signal() } }
     }
 
     private func resolver(
         _ servers: NameServers, _ change: (inout ResolverLimits) -> Void = { _ in }
     ) -> SystemHostResolver {
         var limits = ResolverLimits()
-        limits.lookUpMillisecondsMax = 60_000
+        limits.lookUpMsMax = 60_000
         change(&limits)
         return SystemHostResolver(limits: limits) { servers.lookUp($0) }
     }
@@ -34,7 +34,7 @@ struct HostResolverTests {
         LookUpCaller(uid: uid, isDelivery: isDelivery)
     }
 
-    @Test func namesThatAreNotAnsweredHoldUpNoOthers() async throws {
+    @Test func namesWithoutAResponseDelayNoOthers() async throws {
         let servers = NameServers()
         let resolver = resolver(servers) { $0.lookUpsMax = 4 }
         let slow = (0..<40).map { number in
@@ -43,35 +43,35 @@ struct HostResolverTests {
         while servers.asked.withLock({ $0.count }) < 2 { await Task.yield() }
         #expect(try await resolver.addresses(of: "quick.test", for: user("other")) == [.v4(0x0808_0808)])
         #expect(servers.asked.withLock { $0.filter { $0.hasSuffix("slow.example") } }.count == 2)
-        servers.answerSlowOnes(40)
+        servers.finishSlowOnes(40)
         for task in slow { #expect(try await task.value.count == 1) }
     }
 
-    @Test func whoAsksForOneNameSharesItsLookUp() async throws {
+    @Test func callersOfOneNameShareItsLookUp() async throws {
         let servers = NameServers()
         let resolver = resolver(servers)
         let asking = (0..<100).map { number in
             Task { try await resolver.addresses(of: "Hook.SLOW.example", for: user("\(number)")) }
         }
         while servers.asked.withLock({ $0.isEmpty }) { await Task.yield() }
-        servers.answerSlowOnes(100)
+        servers.finishSlowOnes(100)
         for task in asking { #expect(try await task.value.count == 1) }
         // Callers after the first response caused look-ups of their own; there were never two at a time.
         #expect(servers.asked.withLock { $0.allSatisfy { $0 == "hook.slow.example" } })
     }
 
-    @Test func whoWaitsTooLongIsToldSo() async throws {
+    @Test func callerThatWaitsTooLongGetsAnError() async throws {
         let servers = NameServers()
-        let resolver = resolver(servers) { $0.lookUpMillisecondsMax = 50 }
-        await #expect(throws: AddressRefusal.unresolvable(host: "a.slow.example", "the name server does not answer")) {
+        let resolver = resolver(servers) { $0.lookUpMsMax = 50 }
+        await #expect(throws: AddressRefusal.unresolvable(host: "a.slow.example", "the name server does not respond")) {
             try await resolver.addresses(of: "a.slow.example", for: user("a"))
         }
         // Its domain is not asked again for this user.
-        await #expect(throws: AddressRefusal.unresolvable(host: "b.slow.example", "the name server does not answer")) {
+        await #expect(throws: AddressRefusal.unresolvable(host: "b.slow.example", "the name server does not respond")) {
             try await resolver.addresses(of: "b.slow.example", for: user("a"))
         }
         #expect(servers.asked.withLock { $0 } == ["a.slow.example"])
-        servers.answerSlowOnes(2)
+        servers.finishSlowOnes(2)
         _ = try? await resolver.addresses(of: "b.slow.example", for: user("b"))
         #expect(servers.asked.withLock { $0 } == ["a.slow.example", "b.slow.example"])
     }
@@ -87,7 +87,7 @@ struct HostResolverTests {
             _ = try await resolver.addresses(of: "quick.test\(number)", for: user("other\(number)"))
         }
         #expect(servers.asked.withLock { $0.count { $0.contains("slow") } } == 2)
-        servers.answerSlowOnes(20)
+        servers.finishSlowOnes(20)
         for task in slow { _ = try await task.value }
     }
 
@@ -103,31 +103,31 @@ struct HostResolverTests {
         while servers.asked.withLock({ $0.count }) < 2 { await Task.yield() }
         _ = try await resolver.addresses(of: "quick.test", for: user("other", isDelivery: true))
         #expect(servers.asked.withLock { $0.count { $0.contains("slow") } } == 2)
-        servers.answerSlowOnes(20)
+        servers.finishSlowOnes(20)
         for task in slow { _ = try await task.value }
     }
 
     @Test func addressesAreRememberedForAWhile() async throws {
         for (memory, count) in [(600_000, 1), (0, 3)] {
             let servers = NameServers()
-            let resolver = resolver(servers) { $0.lookUpMemoryMilliseconds = memory }
+            let resolver = resolver(servers) { $0.lookUpMemoryMs = memory }
             for uid in ["a", "b", "c"] { _ = try await resolver.addresses(of: "quick.test", for: user(uid)) }
             #expect(servers.asked.withLock { $0.count } == count)
         }
     }
 
-    @Test func whoseLookUpDoesNotBeginIsToldThat() async throws {
+    @Test func callerWhoseLookUpDoesNotBeginGetsAnError() async throws {
         let servers = NameServers()
         let resolver = resolver(servers) {
             $0.lookUpsPerUserMax = 1
-            $0.lookUpMillisecondsMax = 50
+            $0.lookUpMsMax = 50
         }
         let first = Task { try await resolver.addresses(of: "slow.one", for: user("a", isDelivery: true)) }
         while servers.asked.withLock({ $0.isEmpty }) { await Task.yield() }
         await #expect(throws: AddressRefusal.noLookUp(host: "quick.two")) {
             try await resolver.addresses(of: "quick.two", for: user("a", isDelivery: true))
         }
-        servers.answerSlowOnes(1)
+        servers.finishSlowOnes(1)
         _ = try? await first.value
     }
 
@@ -144,7 +144,7 @@ struct HostResolverTests {
             try await resolver.addresses(of: "b.slow.example", for: user("a"))
         }
         #expect(refused?.reason == "unresolvable_host")
-        servers.answerSlowOnes(2)
+        servers.finishSlowOnes(2)
         _ = try await first.value
     }
 
@@ -160,7 +160,7 @@ struct HostResolverTests {
         }
         while servers.asked.withLock({ $0.count }) < 4 { await Task.yield() }
         #expect(try await resolver.addresses(of: "quick.co.jp", for: user("other", isDelivery: true)).count == 1)
-        servers.answerSlowOnes(4)
+        servers.finishSlowOnes(4)
         for task in slow { _ = try await task.value }
     }
 

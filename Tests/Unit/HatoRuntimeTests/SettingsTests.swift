@@ -91,6 +91,27 @@ import Testing
         #expect(throws: SettingsError(message)) { try resolve(arguments) }
     }
 
+    @Test func namesWithLongUnitsGetTheShortOnes() {
+        let resolver = SettingsResolver(
+            service: "auth", declared: [Setting("lock-ms-max", .integer(0...9), default: "1", help: "lock")])
+        #expect(throws: SettingsError("unknown flag --lock-milliseconds-max; did you mean lock-ms-max?")) {
+            try resolver.flags(of: ["--lock-milliseconds-max", "1"])
+        }
+        let variable = "HATO_AUTH_LOCK_MILLISECONDS_MAX"
+        #expect(
+            throws: SettingsError("unknown environment variable \(variable); did you mean HATO_AUTH_LOCK_MS_MAX?")
+        ) {
+            try resolver.resolve(flags: [:], environment: [variable: "1"])
+        }
+    }
+
+    @Test func metricsListenOnLoopbackUnlessSetOtherwise() throws {
+        let declared = ServeSettings.declared(defaultPort: 7702).filter { $0.name == ServeSettings.metricsHost }
+        let settings = try SettingsResolver(service: "messages", declared: declared).resolve(
+            flags: [:], environment: [:])
+        #expect(settings[ServeSettings.metricsHost] == "127.0.0.1")
+    }
+
     /// It is part of the issuer's address and of the gateway's paths.
     @Test func projectIsAName() throws {
         let project = try #require(ServeSettings.declared(defaultPort: 0).first { $0.name == "project" })
@@ -103,7 +124,9 @@ import Testing
     }
 
     @Test func unknownVariablesAndKeysAreNamedWithTheirSource() {
-        #expect(throws: SettingsError("unknown environment variable HATO_MESSAGES_PROT")) {
+        #expect(
+            throws: SettingsError("unknown environment variable HATO_MESSAGES_PROT; did you mean HATO_MESSAGES_PORT?")
+        ) {
             try resolve(["--data", "d"], ["HATO_MESSAGES_PROT": "1"])
         }
         #expect(throws: SettingsError("unknown setting 'prot' in hato.yaml; did you mean port?")) {

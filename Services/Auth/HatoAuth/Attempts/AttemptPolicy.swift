@@ -41,21 +41,21 @@ struct AttemptPolicy: Sendable {
     func wait(_ count: FailureCount, now: Int64) -> Int64? {
         if count.pending >= limits.signInsPendingPerAccountMax { return 1000 }
         let excess = count.failures - limits.failuresFree
-        guard excess >= 0, !isForgotten(count, now: now) else { return nil }
-        let pause = min(limits.lockMillisecondsMax, 1000 << Int64(min(excess, 30)))
+        guard excess >= 0, !isExpired(count, now: now) else { return nil }
+        let pause = min(limits.lockMsMax, 1000 << Int64(min(excess, 30)))
         let rest = count.lastAt + pause - now
         return rest > 0 ? min(rest, pause) : nil
     }
 
     func failed(_ count: FailureCount, now: Int64) -> FailureCount {
         var count = count
-        if isForgotten(count, now: now) { count.failures = 0 }
+        if isExpired(count, now: now) { count.failures = 0 }
         count.failures += 1
         count.lastAt = now
         return count
     }
 
-    func isForgotten(_ count: FailureCount, now: Int64) -> Bool {
-        now - count.lastAt >= limits.failureMemoryMilliseconds
+    func isExpired(_ count: FailureCount, now: Int64) -> Bool {
+        now - count.lastAt >= limits.failureMemoryMs
     }
 }

@@ -44,14 +44,14 @@ public struct ResolverLimits: Limits, Hashable {
     /// Calls of all users that wait for a look-up; above, users with the most lose their newest, deliveries last.
     public var lookUpsWaitingMax = 1_024
     /// Milliseconds that a caller waits, for a thread and for the response together.
-    public var lookUpMillisecondsMax = 5_000
+    public var lookUpMsMax = 5_000
     /// Milliseconds that addresses are remembered, and for a user that a domain did not respond.
-    public var lookUpMemoryMilliseconds = 60_000
+    public var lookUpMemoryMs = 60_000
 
     public init() {}
 
-    var timeout: Duration { .milliseconds(lookUpMillisecondsMax) }
-    var memory: Duration { .milliseconds(lookUpMemoryMilliseconds) }
+    var timeout: Duration { .milliseconds(lookUpMsMax) }
+    var memory: Duration { .milliseconds(lookUpMemoryMs) }
 
     public static let all: [Limit<ResolverLimits>] = [
         Limit(
@@ -71,10 +71,10 @@ public struct ResolverLimits: Limits, Hashable {
             "look-ups-waiting-max", \.lookUpsWaitingMax, 1...65_536,
             "calls of all users that wait for a look-up; at the limit, the user with the most loses the newest"),
         Limit(
-            "look-up-milliseconds-max", \.lookUpMillisecondsMax, 1...60_000,
+            "look-up-ms-max", \.lookUpMsMax, 1...60_000,
             "milliseconds a call waits for a look-up, its turn included"),
         Limit(
-            "look-up-memory-milliseconds", \.lookUpMemoryMilliseconds, 0...3_600_000,
+            "look-up-memory-ms", \.lookUpMemoryMs, 0...3_600_000,
             "milliseconds that addresses of a name are remembered"),
     ]
 }

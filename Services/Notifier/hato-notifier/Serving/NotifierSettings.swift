@@ -28,10 +28,10 @@ enum NotifierSettings {
         for member in members { member.set(&configuration, settings.integer(member.setting.name)) }
         configuration.limits = settings.limits(NotifierLimits.self)
         configuration.lookUps = settings.limits(ResolverLimits.self)
-        let lookUp = Duration.milliseconds(configuration.lookUps.lookUpMillisecondsMax)
+        let lookUp = Duration.milliseconds(configuration.lookUps.lookUpMsMax)
         guard configuration.delivery.lease > configuration.webhooks.timeout + lookUp else {
             throw SettingsError(
-                "settings lease-seconds, webhook-timeout-seconds and look-up-milliseconds-max: a lease must outlast an "
+                "settings lease-seconds, webhook-timeout-seconds and look-up-ms-max: a lease must outlast an "
                     + "attempt and its look-up")
         }
     }
@@ -82,7 +82,7 @@ enum NotifierSettings {
                 "slow-attempts-max", \.slowAttemptsMax, 1...4_096,
                 "attempts at a time that are slow, half of all at most; beyond, those of users with the most end early"),
             milliseconds(
-                "slow-attempt-milliseconds", \.slowAfter, "milliseconds after which an attempt is slow"),
+                "slow-attempt-ms", \.slowAfter, "milliseconds after which an attempt is slow"),
             seconds(
                 "silent-host-seconds", \.silentFor,
                 "seconds for which a host is silent for a user: attempts there begin only while half of all are free"),
