@@ -37,7 +37,9 @@ struct Bench {
         for part in Part.allCases where settings.parts.contains(part) {
             switch part {
             case .floors: try await Floors(settings: settings).measure(&table)
-            case .wire: try await WireBench(settings: settings).measure(&table)
+            case .wire:
+                try await FieldBench(settings: settings).measure(&table)
+                try await WireBench(settings: settings).measure(&table)
             case .posts: try await onStack(&table) { try await PostBench(settings: settings, stack: $0).rows() }
             case .reads: try await onStack(&table) { try await ReadBench(settings: settings, stack: $0).rows() }
             case .fanout: try await onStack(&table) { try await FanOutBench(settings: settings, stack: $0).rows() }

@@ -67,17 +67,17 @@ struct PipelinedCalls {
 
     /// - Parameter line: a request of this method.
     mutating func send(_ line: [UInt8]) throws {
-        if inFlight >= inFlightMax { try takeAnswer() }
+        if inFlight >= inFlightMax { try takeResponse() }
         try socket.send(line)
         inFlight += 1
     }
 
     /// Returns when all have a response.
     mutating func finish() throws {
-        while inFlight > 0 { try takeAnswer() }
+        while inFlight > 0 { try takeResponse() }
     }
 
-    private mutating func takeAnswer() throws {
+    private mutating func takeResponse() throws {
         try reader.result(of: method)
         inFlight -= 1
     }
