@@ -10,7 +10,7 @@ import Testing
 /// `HATO_HOSTILE_CALLS=n` makes n calls to each service; the seed selects them, and each run prints it.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct HostileCalls {
-    private static let callsDefault = 1_500
+    private static let callsDefault = 3_000
 
     private static var calls: Int {
         Int(ProcessInfo.processInfo.environment["HATO_HOSTILE_CALLS"] ?? "") ?? callsDefault
@@ -76,10 +76,10 @@ private final class HostileStack: Sendable {
     func stop() async { for program in programs.reversed() { await program.stop() } }
 }
 
-/// The calls of one run: all numbers at members that are declared as numbers, and long texts at a few members, as
-/// administrator. A quarter of the rest each: numbers at other members and other single changes as administrator,
-/// single changes without a credential and as a user, pairs in all three roles. Where not all fit, they are chosen at
-/// random.
+/// The calls of one run: all numbers at members that are declared as numbers in all three roles, and long texts at a
+/// few members as administrator. A quarter of the rest each: numbers at other members and other single changes as
+/// administrator, single changes without a credential and as a user, pairs in all three roles. Where not all fit, they
+/// are chosen at random.
 private enum HostileRun {
     struct Report: Sendable {
         var count = 0
@@ -137,7 +137,10 @@ private enum HostileRun {
         }
         let singles = methods.flatMap(singles)
         let numbers = singles.filter { $0.isNumber && $0.site.kind == .number }
-        for single in numbers + methods.flatMap(long) where rest > 0 { try call(single, drivers[0]) }
+        for single in methods.flatMap(long) { try call(single, drivers[0]) }
+        for driver in drivers {
+            for single in numbers where rest > 0 { try call(single, driver) }
+        }
         let share = rest / 4
         for (part, driver) in [
             (singles.filter { $0.isNumber && $0.site.kind == .any }, drivers[0]),
