@@ -33,8 +33,10 @@ extension Auth {
                 "The username, in lower case; `auth.signIn` accepts it instead of the e-mail address"),
             .optional(
                 "displayName", \.displayName,
-                "The name people see"),
-            .optional("photoUrl", \.photoUrl, "The URL of a picture"),
+                "The name that apps show for the user; absent if none is set"),
+            .optional(
+                "photoUrl", \.photoUrl,
+                "The URL of a picture of the user, `https://` or `http://`; absent if none is set"),
             .required("disabled", \.disabled, "Whether signing in is denied"),
             .required("createdAt", \.createdAt, "When the account was created, in milliseconds since 1970"),
             .optional(
@@ -84,9 +86,9 @@ extension Auth {
                     The user's id at the provider: for `password` the e-mail address, or the username without \
                     one
                     """),
-                .optional("email", \.email, "The e-mail address the provider knows"),
-                .optional("displayName", \.displayName, "The name the provider knows"),
-                .optional("photoUrl", \.photoUrl, "The picture the provider knows"))
+                .optional("email", \.email, "The e-mail address at the provider"),
+                .optional("displayName", \.displayName, "The displayed name at the provider"),
+                .optional("photoUrl", \.photoUrl, "The URL of the picture at the provider"))
 
             public init(providerId: String, rawId: String) {
                 self.providerId = providerId

@@ -15,7 +15,7 @@ extension Auth {
             .required("crv", \.crv, "The curve: `P-256`"),
             .required("x", \.x, "The first coordinate of the point: 32 bytes, base64url without padding"),
             .required("y", \.y, "The second coordinate of the point: 32 bytes, base64url without padding"),
-            .required("kid", \.kid, "The id of the key, which the header of a token names"),
+            .required("kid", \.kid, "The id of the key: the `kid` in the header of the tokens that it signs"),
             .required("alg", \.alg, "The algorithm: `ES256`"),
             .required("use", \.use, "The use: `sig`"))
 
@@ -79,7 +79,7 @@ extension Auth {
 
                 public static let fields = Fields<Self>(
                     blank: Self(kid: "", keys: []),
-                    .required("kid", \.kid, "The id of the key that signs from now on"),
+                    .required("kid", \.kid, "The id of the new key, which signs all later tokens"),
                     .required("keys", \.keys, "All keys that verify ID tokens"))
 
                 public init(kid: String, keys: [JWK]) {

@@ -15,7 +15,7 @@ extension Field {
         .optional(
             "displayName", path,
             """
-            The name people see: 1 to 256 Unicode code points, not only white space, no control \
+            The name that apps show for the user: 1 to 256 Unicode code points, not only white space, no control \
             characters; white space at both ends is removed
             """)
     }

@@ -56,7 +56,8 @@ extension Messages.Rules {
 
             public static let fields = Fields<Self>(
                 blank: Self(uid: ""),
-                .required("uid", \.uid, "`auth.uid` in the rules"),
+                .required(
+                    "uid", \.uid, "`auth.uid` in the rules, any text; that of a signed-in user has 1 to 128 characters"),
                 .optional("token", \.token, "The claims of the ID token: `auth.token` in the rules"))
 
             public init(uid: String, token: JSONObject? = nil) {

@@ -40,7 +40,7 @@ extension Notifier {
             blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
             .required("to", \.to, "The recipients: exactly one of `uids` and `devices`; at most 10,000 devices in all"),
             .required(
-                "notification", \.notification, "What a person sees: a title, a body or both; `data` alone is refused"),
+                "notification", \.notification, "The shown text: a title, a body or both; `data` alone is refused"),
             .optional(
                 "data", \.data,
                 """

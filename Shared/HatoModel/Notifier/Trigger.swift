@@ -1,5 +1,5 @@
 extension Notifier {
-    /// The texts that a person sees. In triggers both are templates: `{after.senderName}さんからのメッセージ`.
+    /// The shown texts. In triggers both are templates: `{after.senderName}さんからのメッセージ`.
     public struct NotificationText: FieldObject, Hashable {
         public var title: String?
         public var body: String?
@@ -63,7 +63,7 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uids", \.uids, "These users, 1 to 1,000"),
+            .optional("uids", \.uids, "The uids, 1 to 1,000"),
             .optional(
                 "uidsAt", \.uidsAt,
                 """
@@ -108,7 +108,7 @@ extension Notifier {
                 The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
                 matches any one key
                 """),
-            .required("on", \.on, "The kinds of change that fire it, at least one"),
+            .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
             .required(
                 "recipients", \.recipients,
                 """
@@ -116,7 +116,7 @@ extension Notifier {
                 `uidField`
                 """),
             .required(
-                "notification", \.notification, "What a person sees, with templates as in `notifier.triggers.set`"),
+                "notification", \.notification, "The shown text, with templates as in `notifier.triggers.set`"),
             .optional(
                 "data", \.data,
                 "Values for the receiving app, with templates: strings by name"),
@@ -162,7 +162,7 @@ extension Notifier.Triggers {
                 The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
                 matches any one key
                 """),
-            .required("on", \.on, "The kinds of change that fire it, at least one"),
+            .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
             .required(
                 "recipients", \.recipients,
                 """
@@ -172,7 +172,7 @@ extension Notifier.Triggers {
             .required(
                 "notification", \.notification,
                 """
-                What a person sees: a title, a body or both, with templates: `{after.a.b}` and \
+                The shown text: a title, a body or both, with templates: `{after.a.b}` and \
                 `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`; missing \
                 values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty
                 """),
@@ -321,9 +321,12 @@ extension Notifier.Triggers {
                 .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
                 .optional("recipients", \.recipients, "The uids that the trigger selects, without the author"),
                 .optional("devices", \.devices, "The number of active devices of these users"),
-                .optional("notification", \.notification, "What a person would see; absent if nothing would be sent"),
+                .optional(
+                    "notification", \.notification, "The text that would be shown; absent if nothing would be sent"),
                 .optional("data", \.data, "What the receiving app would get; absent if nothing would be sent"),
-                .optional("collapseKey", \.collapseKey, "The collapse key"))
+                .optional(
+                    "collapseKey", \.collapseKey,
+                    "The collapse key that the delivery would have, 1 to 256 bytes; absent without one"))
 
             public init(matches: Bool) { self.matches = matches }
         }
