@@ -48,10 +48,10 @@ public struct CallCommand<Target: CommandTarget>: AsyncParsableCommand {
 extension CommandTarget {
     /// Whether the method returns a subscription and sends events after it.
     static func opensListener(_ method: String) -> Bool {
-        func answersSubscription<Request: RPCRequest>(_ type: Request.Type) -> Bool {
+        func resultIsSubscription<Request: RPCRequest>(_ type: Request.Type) -> Bool {
             Request.Result.schema["properties"]?["subscription"] != nil
         }
-        return methods.contains { $0.method == method && answersSubscription($0) }
+        return methods.contains { $0.method == method && resultIsSubscription($0) }
     }
 }
 

@@ -35,7 +35,7 @@ public final class RocksDBInspection: StoreInspection {
                     + "start the service once, then check again")
         }
         version = try database.newestCommit() ?? 0
-        compacted = try database.forgottenCommits()
+        compacted = try database.compactedVersion()
         snapshot = RocksSnapshot(version: version, derived: nil, of: database)
         var problems = Self.problems(folder, version, compacted)
         if let service, let owner = try BackupFolder.service(of: folder), owner != service {
@@ -71,7 +71,7 @@ public final class RocksDBInspection: StoreInspection {
             problems.append(error)
         }
         if compacted > version {
-            problems.append(.corrupted("records are forgotten up to \(compacted), but the newest is \(version)"))
+            problems.append(.corrupted("records are removed up to \(compacted), but the newest is \(version)"))
         }
         return problems
     }

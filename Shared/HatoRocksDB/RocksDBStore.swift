@@ -55,16 +55,16 @@ public final class RocksDBStore: Store {
         // Opening writes the log's commits into tables. Until the new epoch is written, a later opening must find them
         // missing again.
         if let first = missing.first { try folder.resetAcknowledged(to: first.lowerBound - 1) }
-        if !folder.isNew { try folder.checkRoom() }
+        if !folder.isNew { try folder.checkFreeSpace() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare,
             for: .writing(preparedLogBytes: options.preparedLogBytes))
         try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
         if folder.isNew, version > 0 { throw StoreFolder.formatIsMissing(folder.path, commits: version) }
-        let forgotten = max(try database.forgottenCommits(), missing.last?.upperBound ?? 0)
+        let forgotten = max(try database.compactedVersion(), missing.last?.upperBound ?? 0)
         if forgotten > version {
-            throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")
+            throw .corrupted("\(folder.path): records are removed up to \(forgotten), but the newest is \(version)")
         }
         let isOlder = try Self.checkAcknowledged(folder, version, isLossAccepted: options.acceptsLostCommits)
         let hasLost = isOlder || !missing.isEmpty
@@ -172,7 +172,7 @@ public final class RocksDBStore: Store {
         }
         let newest = try tables.newestCommit() ?? 0
         // The tables are complete up to here, or the records were removed.
-        let known = max(min(answered, newest), try tables.forgottenCommits(), log.forgotten)
+        let known = max(min(answered, newest), try tables.compactedVersion(), log.forgotten)
         var commits = try tables.commits(after: known)
         commits.formUnion(log.commits)
         return (max(newest, log.commits.newest ?? 0), commits.gaps(after: known))

@@ -94,6 +94,8 @@ public final class MessagesServer: Sendable {
 
     /// Makes the first database in a new store, writes what connections of the former run have left, then listens;
     /// returns the address it got.
+    ///
+    /// - Throws: the errors of the store; `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
     public func start() async throws -> (host: String, port: Int) {
         let (queue, publisher) = (queue, publisher)
         store.observeCommits { group in
@@ -130,7 +132,7 @@ public final class MessagesServer: Sendable {
                 do {
                     if let cut = try retention.cut(store, now: now()) { try store.compactCommits(through: cut) }
                 } catch {
-                    logger.error("old changes could not be forgotten", metadata: ["error": "\(error)"])
+                    logger.error("old changes could not be removed", metadata: ["error": "\(error)"])
                 }
                 done.resume()
             }

@@ -152,7 +152,8 @@ extension MessagesError: RPCErrorConvertible {
         case .subscriptionNotFound(let name):
             RPCError(
                 .notFound, reason: "subscription_not_found",
-                "This connection has no subscription \"\(name)\"; its own are named by what opened them",
+                "This connection has no subscription \"\(name)\"; pass the `subscription` of a messages.listen or "
+                    + "messages.changes of this connection",
                 data: ["parameter": "subscription"])
         case .unknownVersion(let newest, let parameter): Self.unknownVersion(newest, parameter)
         case .compacted(let oldest):
@@ -176,18 +177,20 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyOnDisconnect(let max):
             .resourceExhausted(
                 reason: "too_many_on_disconnect",
-                "A connection may leave \(max) places to be written when it ends; cancel some")
+                "A connection may have onDisconnect writes at \(max) paths at most; cancel some with "
+                    + "messages.onDisconnect.cancel")
         case .onDisconnectTooBig(let bytesMax):
             .resourceExhausted(
                 reason: "on_disconnect_too_big",
-                "What a connection leaves to be written when it ends may have \(bytesMax) bytes; cancel some")
+                "The onDisconnect writes of a connection may take \(bytesMax) bytes at most; cancel some with "
+                    + "messages.onDisconnect.cancel")
         case .onDisconnectFull(let isOfClient):
             .resourceExhausted(
                 reason: "on_disconnect_full",
                 isOfClient
-                    ? "The connections of one user (or address, when nobody is signed in) have left as much to be "
-                        + "written as the service keeps for it"
-                    : "All connections together have left as much to be written as the service keeps",
+                    ? "The onDisconnect writes of this user (without a signed-in user: of this address) have reached "
+                        + "their limit; cancel some with messages.onDisconnect.cancel, or try again later"
+                    : "The onDisconnect writes of all connections have reached their limit; try again later",
                 retryAfterMs: 10_000)
         default: .internalError
         }
@@ -279,6 +282,6 @@ extension RPCReply {
 /// What has as many listeners as it may.
 enum ListenerScope: String {
     case connection = "This connection"
-    case client = "This user (or address, when nobody is signed in)"
+    case client = "This user (without a signed-in user: this address)"
     case service = "The service"
 }

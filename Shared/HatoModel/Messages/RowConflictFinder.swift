@@ -33,13 +33,13 @@ package struct RowConflictFinder: Sendable {
             }
             // Its ancestors are parents too, without a value.
             if parents.contains(above) { break }
-            if hasRoom(for: above) { parents.insert(above) }
+            if reserve(for: above) { parents.insert(above) }
         }
-        if hasRoom(for: place) { values.insert(place) }
+        if reserve(for: place) { values.insert(place) }
         return nil
     }
 
-    private mutating func hasRoom(for place: [UInt8]) -> Bool {
+    private mutating func reserve(for place: [UInt8]) -> Bool {
         guard bytes < bytesMax else { return false }
         bytes += place.count + Self.placeBytes
         return true

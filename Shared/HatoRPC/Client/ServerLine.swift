@@ -67,7 +67,7 @@ enum ServerLine {
 extension RPCError {
     static func badResponse(_ what: String) -> RPCError {
         RPCError(
-            .internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
+            .internalError, reason: "bad_answer", "The server sent a response that this client does not know: \(what)")
     }
 
     /// `why` is what ended it, where that is known.

@@ -1,11 +1,11 @@
 import HatoModel
 import Synchronization
 
-/// The bytes that all connections together hold, in all and by client: lines being read, requests read, entries of
-/// batches whose turn has not come, and responses that are not sent or not taken.
+/// Counts the bytes that all connections use, in total and by client: of unfinished lines, of requests, of entries of
+/// batches that have not run yet, and of responses that are not sent or that the client has not read.
 ///
-/// Nothing small ever waits here: what one read brings a connection may always hold, and it is only counted
-/// (`ConnectionMemory`). What wants more waits in one of four queues, each a value that decides:
+/// A connection may always keep the bytes of one read; these are counted and never wait (`ConnectionMemory`). Larger
+/// uses wait in one of four queues, each a value that decides:
 ///
 /// - Lines that grow beyond one read claim the buffer they will lie in (`LineClaims`). They get three quarters of the
 ///   limit; so all claims together leave free memory for responses.
@@ -17,8 +17,8 @@ import Synchronization
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
-/// What is given back wakes those that can go on, and costs the logarithm of the number of those that wait. Counts are
-/// atomic; each queue is behind a mutex of its own, and nothing is called back under one.
+/// Released bytes continue the waiting uses that fit, at a cost logarithmic in their number. Counts are atomic; each
+/// queue is behind a mutex of its own, and no callback runs under a mutex.
 final class ProcessBudget: Sendable {
     private struct Client {
         var account: ClientAccount

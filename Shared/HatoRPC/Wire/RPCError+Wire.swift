@@ -40,7 +40,9 @@ extension RPCError {
         retryAfterMs: 1_000)
 
     static func credentialTooLong(_ limit: Int) -> RPCError {
-        invalidParams("auth", "auth may have \(limit) bytes", reason: "credential_too_long")
+        invalidParams(
+            "auth", "'auth' must have at most \(limit) bytes, e.g. an ID token from auth.signIn",
+            reason: "credential_too_long")
     }
 
     static func tooManyValues(_ bytesMax: Int) -> RPCError {
@@ -50,17 +52,19 @@ extension RPCError {
     }
 
     static let lineStalled = resourceExhausted(
-        reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
+        reason: "line_stalled",
+        "This line arrives too slowly while other clients wait for memory; send the whole line without pauses",
         retryAfterMs: 1_000)
 
     static let memoryFull = resourceExhausted(
         reason: "busy",
-        "Others hold as much memory as the service may use: try again, or ask for less in one batch",
+        "Other clients use the memory that the service has for requests: try again later, or request less in one batch",
         retryAfterMs: 1_000)
 
     static let peerStalled = resourceExhausted(
         reason: "peer_stalled",
-        "Others wait for the memory that the responses to this connection hold, and they are not taken",
+        "This connection does not read its responses while other clients wait for their memory; read faster, or request "
+            + "less at a time",
         retryAfterMs: 1_000)
 
     static func idle(_ seconds: Int) -> RPCError {

@@ -12,7 +12,9 @@ public import HatoStorage
 extension RocksDBStore {
     /// The result of a restore.
     public struct Restored: Sendable, Hashable {
+        /// The version of the newest commit of the backup.
         public var version: UInt64
+        /// The new epoch of the restored store.
         public var epoch: StoreEpoch
     }
 

@@ -12,7 +12,7 @@ import Synchronization
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
 /// - `copying/`: the database as links while a backup is taken or its tables are checked.
-/// - `room`: exists for a moment during every start; see `checkRoom`.
+/// - `room`: exists for a moment during every start; see `checkFreeSpace`.
 final class StoreFolder: Sendable {
     static let format = 2
 
@@ -92,7 +92,7 @@ final class StoreFolder: Sendable {
     /// Throws when the disk is full. Opening writes the rows of the log to tables, and a RocksDB that is built with
     /// assertions (Debian's) aborts the process, without a message about the disk, when a file that it began does not
     /// fit.
-    func checkRoom() throws(StoreError) {
+    func checkFreeSpace() throws(StoreError) {
         let file = path + "/room"
         defer { for name in [file, file + ".new"] { try? Files.remove(name) } }
         try Files.write([UInt8](repeating: 0, count: 1 << 20), to: file)

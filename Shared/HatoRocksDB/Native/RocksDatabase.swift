@@ -323,7 +323,7 @@ final class RocksDatabase: @unchecked Sendable {
     }
 
     /// Records of commits up to this version were removed.
-    func forgottenCommits() throws(StoreError) -> UInt64 {
+    func compactedVersion() throws(StoreError) -> UInt64 {
         try aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
     }
 
@@ -335,7 +335,7 @@ final class RocksDatabase: @unchecked Sendable {
     func missingCommits(after version: UInt64) throws(StoreError) -> [ClosedRange<UInt64>] {
         var known = version
         if let first = try oldestCommitOfLog() { known = min(known, try newestCommit(before: first) ?? 0) }
-        known = max(known, try forgottenCommits())
+        known = max(known, try compactedVersion())
         guard known < .max else { return [] }
         var missing: [ClosedRange<UInt64>] = []
         var expected = known + 1

@@ -146,7 +146,7 @@ extension RulesCases {
             }
             throw ArgumentError(
                 reason: "conflicting_paths",
-                "\(path) and \(other): one of them is at or above the other; one update may set each place only once")
+                "\(path) and \(other): one of them is at or above the other; an update may set each node only once")
         }
     }
 }

@@ -158,10 +158,9 @@ final class HostileDriver {
         return saysWhatIsRight(error, parameter) ? nil : "an error that does not say what is right"
     }
 
-    /// Errors show no password, and for a credential that is too long they name the limit.
+    /// Errors about a password or secret show no example of one.
     private static func saysWhatIsRight(_ error: JSONValue, _ parameter: String) -> Bool {
         if ["password", "newPassword", "secret"].contains(parameter) { return true }
-        if error["data"]?["reason"] == "credential_too_long" { return true }
         return error["message"]?.string?.contains("e.g. ") == true
     }
 

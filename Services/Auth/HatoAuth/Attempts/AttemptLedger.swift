@@ -38,7 +38,7 @@ final class AttemptLedger: Sendable {
         let wait: Int64? = state.withLock { state in
             var bucket = state.buckets[origin] ?? TokenBucket(full: limit, now: now)
             let wait = bucket.take(limit, now: now)
-            _ = state.buckets.makeRoom(for: origin, countMax: policy.limits.attemptEntriesMax)
+            _ = state.buckets.evict(for: origin, countMax: policy.limits.attemptEntriesMax)
             state.buckets.set(origin, bucket)
             return wait
         }
@@ -53,7 +53,7 @@ final class AttemptLedger: Sendable {
             var count = state.accounts[account] ?? FailureCount()
             if let wait = policy.wait(count, now: now) { return wait }
             // Every entry is of a check in progress.
-            guard state.accounts.makeRoom(for: account, countMax: policy.limits.attemptEntriesMax) else { return 1000 }
+            guard state.accounts.evict(for: account, countMax: policy.limits.attemptEntriesMax) else { return 1000 }
             count.pending += 1
             state.accounts.set(account, count, isEvictable: false)
             return nil

@@ -19,7 +19,7 @@ struct RecentEntries<Key: Hashable, Entry> {
     }
 
     /// Evicts what is too much with an entry for `key`. False when nothing may be evicted.
-    mutating func makeRoom(for key: Key, countMax: Int) -> Bool {
+    mutating func evict(for key: Key, countMax: Int) -> Bool {
         guard entries[key] == nil else { return true }
         while entries.count >= countMax {
             guard let oldest = evictable.first?.key else { return false }

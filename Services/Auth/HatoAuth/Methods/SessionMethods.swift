@@ -24,7 +24,7 @@ struct SessionMethods: AuthMethods {
                 return try Self.rotate(
                     Rotation(token: token, successor: successor, now: now, policy: policy), in: rows)
             }.outcome
-            return try answer(refreshed, successor)
+            return try result(refreshed, successor)
         } catch let error as AuthError {
             metrics.count(.refreshRefused)
             throw error
@@ -86,7 +86,7 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    private func answer(_ refreshed: Refreshed, _ successor: RefreshToken) throws -> Auth.Session {
+    private func result(_ refreshed: Refreshed, _ successor: RefreshToken) throws -> Auth.Session {
         switch refreshed {
         case .went(let granted, let isRepeated):
             metrics.count(isRepeated ? .refreshRepeated : .refreshed)

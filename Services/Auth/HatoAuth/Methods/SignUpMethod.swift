@@ -93,7 +93,9 @@ struct SignUpMethod: AuthMethods {
     private func upgradedUser(_ idToken: String) throws -> Caller.User {
         guard idToken.utf8.count <= configuration.limits.idTokenBytesMax else {
             throw RPCError.invalidParams(
-                "idToken", "idToken may have \(configuration.limits.idTokenBytesMax) bytes",
+                "idToken",
+                "'idToken' must have at most \(configuration.limits.idTokenBytesMax) bytes, e.g. an ID token from "
+                    + "auth.signIn",
                 reason: "credential_too_long")
         }
         do {

@@ -88,7 +88,7 @@ struct HashingQueue<Job> {
     }
 
     private mutating func remember(_ client: Client, _ name: String) {
-        _ = clients.makeRoom(for: name, countMax: clientsMax)
+        _ = clients.evict(for: name, countMax: clientsMax)
         clients.set(name, client)
         for index in waiting.indices where waiting[index].name == name { waiting[index].client = client }
     }

@@ -1,11 +1,12 @@
 import Synchronization
 
-/// What this service remembers of one connection: how many of its writes are on their way.
+/// The state of one connection in this service: the number of its pending writes, and the order of its writes and of
+/// the reads among them.
 final class ConnectionSession: Sendable {
-    /// Of the connection; nil of one that a run before had.
+    /// Of the connection; nil for one that ended with an earlier process.
     let id: UInt64?
-    /// The client whose turns its writes take; nil: the service, for administrators. It never changes,
-    /// although the connection may later speak as another user: so its writes keep their order.
+    /// The client in whose turns its writes are planned; nil: the service, for administrators. It never changes, even
+    /// if the connection gets the credential of another user: so its writes keep their order.
     let client: String?
     private let pendingWrites = Atomic<Int>(0)
 

@@ -43,7 +43,7 @@ final class ExportSnapshots: Sendable {
     func open(_ snapshot: any StoreSnapshot, of source: Source, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in
             expire(&state, now)
-            if state.entries.count >= countMax { makeRoom(&state, now) }
+            if state.entries.count >= countMax { evictOldest(&state, now) }
             guard state.entries.count < countMax else { return nil }
             state.last += 1
             let handle = "\(state.last)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
@@ -83,10 +83,10 @@ final class ExportSnapshots: Sendable {
 
     func expire(now: Int64) { state.withLock { expire(&$0, now) } }
 
-    /// So long an export rests before it gives way to a new one: who still pages asks sooner.
+    /// An export that was not read for so long is replaced by a new one: clients that still page ask sooner.
     static let restMs: Int64 = 10_000
 
-    private func makeRoom(_ state: inout sending State, _ now: Int64) {
+    private func evictOldest(_ state: inout sending State, _ now: Int64) {
         guard let oldest = state.entries.min(by: { $0.value.usedAt < $1.value.usedAt }),
             now - oldest.value.usedAt >= Self.restMs
         else { return }

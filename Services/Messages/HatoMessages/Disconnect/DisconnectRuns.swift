@@ -39,7 +39,8 @@ final class DisconnectRuns: Sendable {
         totals = DisconnectTotals(parts.metrics, parts.limits)
     }
 
-    /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
+    /// The onDisconnect writes of a connection. Called on its event loop, so calls and its close come one after
+    /// another.
     func entries(of connection: RPCConnection, _ session: ConnectionSession) -> DisconnectEntries {
         let id = connection.id
         if let entries = state.withLock({ $0.entries[id] }) { return entries }
@@ -55,8 +56,8 @@ final class DisconnectRuns: Sendable {
         return entries
     }
 
-    /// Before there is a connection: writes what those of a process before have left, which ended with it; or, in a
-    /// store that was restored from a backup, with what came after the backup. Throws when that cannot be read.
+    /// Makes the onDisconnect writes of connections of the former process, or, after a restore, of those open at the
+    /// backup. Called before the first connection is accepted. Throws when the store cannot be read.
     func finishFormerRun() async throws {
         let (store, catalogue) = (parts.store, parts.catalogue)
         let remains = try await store.read { [totals] snapshot in
@@ -75,8 +76,8 @@ final class DisconnectRuns: Sendable {
         guard !remains.connections.isEmpty else { return }
         parts.metrics.foundOnDisconnect(remains.count)
         logger.info(
-            "writing what connections of the former run have left",
-            metadata: ["connections": "\(remains.connections.count)", "places": "\(remains.count)"])
+            "making the onDisconnect writes of connections of the former run",
+            metadata: ["connections": "\(remains.connections.count)", "writes": "\(remains.count)"])
         for entries in remains.connections {
             state.withLock { $0.underWay += 1 }
             next(ConnectionSession(of: nil, client: nil), entries) { entries.takeAll() }
@@ -84,7 +85,7 @@ final class DisconnectRuns: Sendable {
         await finish()
     }
 
-    /// Returns when everything that closed connections have left is written or dropped.
+    /// Returns when all onDisconnect writes of closed connections are made or dropped.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -105,7 +106,7 @@ final class DisconnectRuns: Sendable {
         next(session, entries) { entries.takeAll() }
     }
 
-    /// Tries the first of what is left, then goes on with the rest.
+    /// Tries the first of the remaining writes, then continues with the others.
     private func next(
         _ session: ConnectionSession, _ entries: DisconnectEntries,
         _ left: @escaping @Sendable () -> [DisconnectWrite]
@@ -122,7 +123,7 @@ final class DisconnectRuns: Sendable {
             case .success: runEnded()
             case .failure(let error):
                 notices.notice(
-                    .unwrittenOnDisconnect, "what a connection left could not be written", ["error": "\(error)"],
+                    .unwrittenOnDisconnect, "an onDisconnect write could not be made", ["error": "\(error)"],
                     level: .error)
                 runEnded()
             }
@@ -153,10 +154,10 @@ final class DisconnectRuns: Sendable {
             guard halves.isEmpty else { return halves }
             entries.wrote(write, in: transaction)
             parts.metrics.droppedOnDisconnect()
-            // Errors of rules and values name paths.
+            // Only the reason: the texts of errors of rules and values name paths.
             let reason = (error as? any RPCErrorConvertible)?.rpcError.reason ?? "\(error)"
             notices.notice(
-                .unwrittenOnDisconnect, "dropped what a connection left",
+                .unwrittenOnDisconnect, "dropped an onDisconnect write",
                 [
                     "path": "\(parts.slow.shown(write.batch.writes[0].path, of: write.name, parts.catalogue))",
                     "error": "\(reason)",

@@ -124,20 +124,20 @@ extension ListenerRegistry {
         guard change != 0 else { return }
         totals.windowChanged(of: topic, by: change)
         guard change > 0 else { return }
-        makeRoom()
+        endExcessListeners()
         for listener in topic.listeners {
             if let error = totals.excess(of: listener.opening.client) { cancel(listener, .lost(error)) }
         }
     }
 
     /// When all listeners take more than they may: ends those of the client that has the most, the newest first.
-    private func makeRoom() {
+    private func endExcessListeners() {
         while let error = totals.excess(authorisationBytes: authorisations.byteCount), let client = totals.largestClient
         {
             let held = listeners.values.filter { totals.client(of: $0) == client }.sorted { $0.id > $1.id }
             guard let newest = held.first else { return }
             note(error, of: newest.topic)
-            for listener in held where !totals.hasRoom(authorisationBytes: authorisations.byteCount) {
+            for listener in held where !totals.isWellBelowLimit(authorisationBytes: authorisations.byteCount) {
                 cancel(listener, .lost(error))
             }
         }

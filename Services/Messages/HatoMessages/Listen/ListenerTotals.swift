@@ -103,7 +103,7 @@ struct ListenerTotals {
     }
 
     /// Whether so much is free again that the next ones need not be ended at once.
-    func hasRoom(authorisationBytes: Int) -> Bool {
+    func isWellBelowLimit(authorisationBytes: Int) -> Bool {
         bytes + authorisationBytes <= limits.listenersServiceBytesMax - limits.listenersServiceBytesMax / 16
     }
 

@@ -120,11 +120,11 @@ final class WritingMethods: Sendable {
 }
 
 extension MessagesLimits {
-    /// The places that an update names.
+    /// Throws `too_many_paths` when an update has more paths than the limit.
     func checkPaths(of values: JSONObject) throws(RPCError) {
         guard values.count > updatePathsMax else { return }
         throw .invalidArgument(
-            "values", reason: "too_many_paths", "An update names at most \(updatePathsMax) places")
+            "values", reason: "too_many_paths", "'values' may have at most \(updatePathsMax) paths")
     }
 }
 

@@ -2,17 +2,17 @@ import HatoModel
 import HatoStorage
 import HatoTree
 
-/// What is stored of what connections have left: a row for each place, one for each small call into a large one
-/// since, and one for each person in whose name something was left.
+/// The rows of the onDisconnect writes of connections: one for each path, one for each later small call that changes a
+/// large write, and one for each caller that registered a write.
 ///
 /// ```
-/// 04 connection 01 number            who it is: `caller`
-/// 04 connection 02 id path           what is to be written at a path of a database: `entry`
-/// 04 connection 03 id number         what a later call made of such a row, in the order of the numbers: `amendment`
+/// 04 connection 01 number            the caller: `caller`
+/// 04 connection 02 id path           the write at a path of a database: `entry`
+/// 04 connection 03 id number         a later change of such a write, in the order of the numbers: `amendment`
 /// ```
-/// All of it is gone when the connection has ended and its places are written. What a start finds is therefore of
-/// connections that ended with the process before it, whose numbers mean nothing any more; it is written and gone
-/// before the first connection of this process comes.
+/// The rows are deleted when the connection has ended and its writes are made. So the rows that a start finds belong to
+/// connections that ended with the process before it, whose numbers have no meaning any more. Their writes are made,
+/// and the rows deleted, before this process accepts its first connection.
 enum DisconnectRecord {
     private static let callers: UInt8 = 0x01
     private static let entries: UInt8 = 0x02

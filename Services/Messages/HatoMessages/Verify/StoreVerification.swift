@@ -53,7 +53,7 @@ public final class StoreVerification {
         var databases: [Database] = []
         try part("the list of databases") { databases = try self.readDatabases() }
         for database in databases { try check(database) }
-        try part("the rooms of the store") { try self.findStrangers(Set(databases.map(\.id))) }
+        try part("the rows outside of databases") { try self.findUnknownRows(Set(databases.map(\.id))) }
         try checkCommits()
         return Messages.Verify.Result(
             version: store.version, findings: findings, findingCount: findingCount, checked: checked)
@@ -154,14 +154,14 @@ public final class StoreVerification {
     // MARK: Rows without an owner
 
     /// Rows of databases that are not there, and rows of nothing this service knows.
-    private func findStrangers(_ databases: Set<DatabaseID>) throws {
+    private func findUnknownRows(_ databases: Set<DatabaseID>) throws {
         try store.scan(.all, reverse: false) { key, value in
             let owner = StoreKeys.owner(of: key)
             switch owner {
             case .single: return .next
             case .disconnect:
                 if !DisconnectRecord.canBeRead(key, value) {
-                    add(Finding(.tree, "what a connection has left cannot be read"))
+                    add(Finding(.tree, "an onDisconnect write cannot be read"))
                 }
                 return .next
             case .ofDatabase(let id, let rows):

@@ -8,7 +8,7 @@ struct ListenCommand: AsyncParsableCommand {
         commandName: "listen", abstract: Messages.Listen.summary,
         discussion: """
             Prints a line for each notification until it is interrupted. When the connection is lost it goes on from the \
-            last notification as soon as the service answers again.
+            last notification as soon as the service responds again.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -43,7 +43,7 @@ struct FollowCommand: AsyncParsableCommand {
         commandName: "follow", abstract: Messages.Follow.summary,
         discussion: """
             Prints a line for each commit until it is interrupted. When the connection is lost it goes on behind the last \
-            one as soon as the service answers again. For administrators.
+            one as soon as the service responds again. For administrators.
             """)
 
     @OptionGroup var options: ClientOptions

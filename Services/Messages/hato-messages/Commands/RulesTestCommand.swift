@@ -12,7 +12,7 @@ struct RulesTestCommand: AsyncParsableCommand {
         discussion: """
             The file is JSON: {"rules": FILE, "data": tree, "now": ms, "users": {name: {"uid", "token"}}, "cases": \
             [{"name", "operation": "get|listen|set|update|push|remove", "path", "value", "query", "as", "data", \
-            "allowed"}]}. Exits with 1 when an answer is another, or with --coverage when a rule was not seen both true \
+            "allowed"}]}. Exits with 1 when a result differs, or with --coverage when a rule was not seen both true \
             and false.
             """)
 

@@ -16,7 +16,7 @@ struct ImportChatsCommand: AsyncParsableCommand {
     @OptionGroup var options: ClientOptions
     @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The file; - is stdin.") var file: String
-    @Flag(help: "Tell what is wrong with a line and go on.") var skipBadLines = false
+    @Flag(help: "Report a wrong line and continue.") var skipBadLines = false
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in

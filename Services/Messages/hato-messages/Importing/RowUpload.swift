@@ -56,13 +56,13 @@ struct RowUpload {
     /// The version of the last page; nil if there was none.
     mutating func finish() async throws -> UInt64? {
         try await send()
-        while inFlight > 0 { try await takeAnswer() }
+        while inFlight > 0 { try await takeResponse() }
         return version
     }
 
     private mutating func send() async throws {
         guard !rows.isEmpty else { return }
-        if inFlight >= Self.inFlightMax { try await takeAnswer() }
+        if inFlight >= Self.inFlightMax { try await takeResponse() }
         var params = start
         params.append("rows", .array(rows))
         let answered = answered
@@ -72,7 +72,7 @@ struct RowUpload {
         bytes = 0
     }
 
-    private mutating func takeAnswer() async throws {
+    private mutating func takeResponse() async throws {
         var iterator = answers.makeAsyncIterator()
         guard let answer = await iterator.next() else { return }
         inFlight -= 1

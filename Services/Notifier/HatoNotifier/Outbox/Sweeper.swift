@@ -18,7 +18,7 @@ actor Sweeper {
         while !Task.isCancelled {
             var next: Int64?
             do { next = try await outbox.purge() } catch {
-                logger.error("old rows cannot be forgotten", metadata: ["error": "\(error)"])
+                logger.error("old rows cannot be deleted", metadata: ["error": "\(error)"])
             }
             let latest = outbox.time.now() + Sweeper.longestSleep.milliseconds
             do { try await outbox.time.sleepUntil(min(next ?? latest, latest)) } catch { return }

@@ -185,7 +185,7 @@ struct TriggerSource: Sendable {
         for change in commit.changes where change.isMany {
             outbox.metrics.changeSkipped()
             notices.notice(
-                .trigger("many"), "a commit changed more nodes than are told one by one; triggers do not fire for them",
+                .trigger("many"), "a commit changed more nodes than are listed; triggers do not fire for them",
                 ["path": "\(change.path)", "version": "\(commit.version)"], level: .warning)
         }
     }
@@ -221,7 +221,7 @@ struct TriggerSource: Sendable {
         outbox.metrics.changesIncomplete(1)
         notices.notice(
             .trigger("incomplete"),
-            "a commit was too big to tell what its nodes were; triggers that ask for it fire without",
+            "a commit was too big to list the values of its nodes; triggers that use them fire without them",
             [
                 "database": "\(database)", "version": "\(firing.commit.version)", "path": "\(firing.change.path)",
                 "trigger": "\(firing.trigger.trigger.id)",

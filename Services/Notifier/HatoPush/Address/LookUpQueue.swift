@@ -207,7 +207,7 @@ extension Dictionary where Value == Int {
 
 extension AddressRefusal {
     fileprivate static func silent(_ host: String) -> AddressRefusal {
-        .unresolvable(host: host, "the name server does not answer")
+        .unresolvable(host: host, "the name server does not respond")
     }
 }
 

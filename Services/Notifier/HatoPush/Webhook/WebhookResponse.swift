@@ -14,13 +14,13 @@ struct WebhookResponse: Hashable {
         switch status {
         case 200..<300: .delivered(DeliveryResponse(status: status))
         case 410: .deviceGone(DeliveryResponse(status: status, error: "the receiver is gone"))
-        case 300..<400: .failed(answer("redirects are not followed"), retryAfter: nil)
-        case 429, 503: .failed(answer("the receiver is busy"), retryAfter: delay(now: now))
-        default: .failed(answer("the receiver failed"), retryAfter: nil)
+        case 300..<400: .failed(response("redirects are not followed"), retryAfter: nil)
+        case 429, 503: .failed(response("the receiver is busy"), retryAfter: delay(now: now))
+        default: .failed(response("the receiver failed"), retryAfter: nil)
         }
     }
 
-    private func answer(_ what: String) -> DeliveryResponse {
+    private func response(_ what: String) -> DeliveryResponse {
         DeliveryResponse(status: status, error: excerpt.isEmpty ? what : "\(what): \(excerpt)")
     }
 

@@ -12,15 +12,16 @@ struct ReceiveCommand: AsyncParsableCommand {
         commandName: "receive", abstract: "Receive webhooks on this machine and print one JSON line for each.",
         discussion: """
             The first line says where it listens; register that address with `devices register`. With --secret a delivery \
-            whose signature is wrong is answered 401, and "verified" tells which ones were right.
+            whose signature is wrong gets HTTP status 401; "verified" in each line is the result of the check.
             """)
 
     @Option(help: "The address to listen on.") var host: String = "127.0.0.1"
     @Option(help: "The port; 0 takes any free one.") var port: Int = 8080
     @Option(help: "A signing secret; may be given several times.") var secret: [String] = []
-    @Option(help: "The status to answer with.") var answer: Int = 204
-    @Option(help: ArgumentHelp("Answer 500 to so many first.", valueName: "count")) var failFirst: Int = 0
-    @Option(help: ArgumentHelp("End after this many deliveries that were taken.", valueName: "count"))
+    @Option(help: "The HTTP status of the response.") var answer: Int = 204
+    @Option(help: ArgumentHelp("Respond with 500 to this many deliveries first.", valueName: "count")) var failFirst:
+        Int = 0
+    @Option(help: ArgumentHelp("End after this many accepted deliveries.", valueName: "count"))
     var maxEvents: Int?
 
     func validate() throws {
@@ -38,7 +39,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             let listener = try await listen { request in
                 let receipt = WebhookReceipt(request, secrets: secrets, now: WallClock.milliseconds() / 1_000)
                 let status = receipt.isRefused ? 401 : await turns.next() ? 500 : status
-                arrivals.yield(receipt.answered(status))
+                arrivals.yield(receipt.with(status: status))
                 return HTTPResponse(status: status)
             }
             try output.showLine(["listening": .string("http://\(host):\(listener.port)/")])
@@ -95,7 +96,7 @@ private struct WebhookReceipt: Sendable {
         do { try WebhookSignature.verify(headers, body: body, secrets: secrets, now: now) } catch { refusal = error }
     }
 
-    func answered(_ status: Int) -> WebhookReceipt {
+    func with(status: Int) -> WebhookReceipt {
         var receipt = self
         receipt.status = status
         return receipt

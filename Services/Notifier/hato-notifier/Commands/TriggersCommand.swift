@@ -66,7 +66,7 @@ struct TriggersCommand: AsyncParsableCommand {
         @Option(help: "created, updated or deleted.") var type: String = "created"
         @Option(help: "What was there before, as JSON.") var before: String?
         @Option(help: "What is there after, as JSON.") var after: String?
-        @Option(help: "Who writes.") var author: String?
+        @Option(help: "The uid of the caller that writes.") var author: String?
 
         func request() throws -> Notifier.Triggers.Test {
             guard let type = Notifier.ChangeType(rawValue: type) else {

@@ -20,7 +20,7 @@ struct RunningNotifier: RunningService {
         var configuration = NotifierConfiguration(
             server: try start.serverConfiguration(version: Service.version),
             auth: try start.clientConfiguration(to: "auth"), messages: try start.clientConfiguration(to: "messages"),
-            administratorKeys: try start.administratorKeys(missing: "there are no triggers and nobody can send"))
+            administratorKeys: try start.administratorKeys(missing: "there are no triggers, and no caller can send"))
         configuration.administratorKey = try file.flatMap { try AdministratorKeys.first(inFile: $0) }
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
