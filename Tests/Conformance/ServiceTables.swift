@@ -15,7 +15,7 @@ struct ServiceTables {
                 let (method, params) = (try row.requiredString("method"), try row.required("params").object ?? [:])
                 var spoken = params
                 if row["admin"] == nil { spoken["as"] = try row.required("as") }
-                let answer = try await service.answer(method, spoken)
+                let answer = try await service.response(method, spoken)
                 let isAllowed = row["allowed"]?.bool ?? false
                 switch answer {
                 case .success(let result):
@@ -50,7 +50,7 @@ struct ServiceTables {
                 #expect(read["etag"] == .string(etag), "\(value.text)")
                 let write: JSONObject = ["path": "/a/b", "value": ["next": true], "ifMatch": .string(etag)]
                 let written = try await service.call("messages.set", write)["etag"]
-                guard case .failure(let refused) = try await service.answer("messages.set", write) else {
+                guard case .failure(let refused) = try await service.response("messages.set", write) else {
                     Issue.record("\(value.text): a former value was accepted as a condition")
                     continue
                 }

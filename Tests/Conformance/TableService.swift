@@ -37,7 +37,7 @@ struct TableService {
     }
 
     /// The result of a call, or the error it is refused with.
-    func answer(
+    func response(
         _ method: String, _ params: JSONObject
     ) async throws -> Result<JSONValue, RPCError> {
         do {

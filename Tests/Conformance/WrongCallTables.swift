@@ -30,7 +30,7 @@ struct WrongCallTables {
             }
             let before = try await service.everything()
             for row in try Self.rows(table) {
-                guard case .failure(let error) = try await service.answer(row.method, row.params) else {
+                guard case .failure(let error) = try await service.response(row.method, row.params) else {
                     Issue.record("\(row.text) was not refused")
                     continue
                 }
@@ -77,7 +77,7 @@ struct WrongCallTables {
                 for method in ["messages.get", "messages.listen", "messages.rules.check"] {
                     var params: JSONObject = ["path": "/list", "query": try row.required("query")]
                     if method == "messages.rules.check" { params["operation"] = "get" }
-                    guard case .failure(let error) = try await service.answer(method, params) else {
+                    guard case .failure(let error) = try await service.response(method, params) else {
                         Issue.record("\(method) took \(params)")
                         continue
                     }

@@ -16,7 +16,7 @@ struct IndexQueryTests {
         """
     private static let places = ["index.beforePage", "index.inPage", "index.afterPage", "commit.beforeSync"]
 
-    @Test func everyQueryEqualsAScanOfItsRoom() async throws {
+    @Test func everyQueryEqualsAScanOfItsCollection() async throws {
         let (queries, seed) = (FaultSettings.queries, UInt64(FaultSettings.seed))
         print("index test: HATO_FAULT_SEED=\(seed) HATO_FAULT_QUERIES=\(queries)")
         try await LoneMessages.run(["--index-build-page-rows", "5"]) { messages in

@@ -53,10 +53,10 @@ private final class Chain: Sendable {
 
     func run() async throws {
         let client = stack.client(.auth)
-        var token = try await answer(client, "auth.signUp", [:])
+        var token = try await response(client, "auth.signUp", [:])
         while !state.withLock({ $0.isOver }) {
             state.withLock { $0.tokens.append(token) }
-            token = try await answer(client, "auth.refresh", ["refreshToken": .string(token)])
+            token = try await response(client, "auth.refresh", ["refreshToken": .string(token)])
         }
         state.withLock { $0.tokens.append(token) }
         await client.close()
@@ -68,7 +68,7 @@ private final class Chain: Sendable {
         var tokens = state.withLock { $0.tokens }
         #expect(Set(tokens).count == tokens.count)
         let last = try #require(tokens.last)
-        tokens.append(try await answer(client, "auth.refresh", ["refreshToken": .string(last)]))
+        tokens.append(try await response(client, "auth.refresh", ["refreshToken": .string(last)]))
         let old = tokens[max(0, tokens.count - 4)]
         for token in [old, try #require(tokens.last)] {
             let refused = await #expect(throws: RPCError.self) {
@@ -79,7 +79,7 @@ private final class Chain: Sendable {
         await client.close()
     }
 
-    private func answer(_ client: RPCClient, _ method: String, _ params: JSONObject) async throws -> String {
+    private func response(_ client: RPCClient, _ method: String, _ params: JSONObject) async throws -> String {
         let result = try await waiting(for: "a response of \(method)") { () -> JSONValue? in
             do {
                 return try await client.call(method: method, params: params)

@@ -273,7 +273,7 @@ private struct NameAuthenticator: Authenticator {
         let calls = Counter()
         try await withServer(calls) { address in
             let arguments = ["--server", address, "--token", "masuo"]
-            func answered(_ answer: String?, _ flags: [String] = []) async throws -> Outcome {
+            func outcome(_ answer: String?, _ flags: [String] = []) async throws -> Outcome {
                 let answers: TerminalQuestion.Answers = {
                     guard let answer else { return nil }
                     return { answer }
@@ -282,15 +282,15 @@ private struct NameAuthenticator: Authenticator {
                     try await run(RepaintCommand.self, arguments + flags)
                 }
             }
-            let nobody = try await answered(nil)
+            let nobody = try await outcome(nil)
             #expect(nobody.code == 64)
             #expect(nobody.err.contains("--yes"))
-            for answer in ["", "n", "no"] { #expect(try await answered(answer).code == 1, "\(answer)") }
+            for answer in ["", "n", "no"] { #expect(try await outcome(answer).code == 1, "\(answer)") }
             #expect(calls.count == 0)
-            let confirmed = try await answered("Y")
+            let confirmed = try await outcome("Y")
             #expect(confirmed.code == 0)
             #expect(confirmed.err.contains("Paint over it? [y/N]"))
-            #expect(try await answered(nil, ["--yes"]).code == 0)
+            #expect(try await outcome(nil, ["--yes"]).code == 0)
             #expect(calls.count == 2)
         }
     }

@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Versions go on counting: what one database was at a version says nothing of the next of its name.
-    @Test func databaseMadeAnewIsNoneThatAnybodyKnows() async throws {
+    @Test func newDatabaseOfADroppedNameIsUnknownToListeners() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let name = try DatabaseName("other")
@@ -175,7 +175,7 @@ import Testing
         #expect(try !database.rules.authoriseRead(TreePath("/x/y"), situation).isAllowed)
     }
 
-    @Test func writeIsJudgedByTheRulesBeforeIt() async throws {
+    @Test func writeIsAuthorisedByTheRulesBeforeIt() async throws {
         try await RunningMessages.with { running in
             let line = try await RawLines.connect(running)
             try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)

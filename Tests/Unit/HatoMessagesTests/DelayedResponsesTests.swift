@@ -7,7 +7,7 @@ import Testing
 /// Responses of writes that wait for events are sent in order, as soon as all listeners that they wait for are far
 /// enough.
 @Suite struct DelayedResponsesTests {
-    @Test func answersLeaveWhenTheLeastVersionReachesThem() {
+    @Test func responsesLeaveWhenTheLeastVersionReachesThem() {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         var held = DelayedResponses()

@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func followerSeesWhoLeftIt() async throws {
+    @Test func followerGetsTheCallerOfAnOnDisconnectWrite() async throws {
         try await RunningMessages.with { running in
             let pattern = try FeedPattern("/users/{user}")
             let client = running.administrator
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func databasesAreApartAndADroppedOneIsForgotten() async throws {
+    @Test func databasesAreApartAndADroppedOneHasNoWrites() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             for name in ["b", "c"] {
@@ -139,13 +139,13 @@ import Testing
         }}
         """
 
-    @Test func rulesJudgeTheCall() async throws {
+    @Test func rulesAuthoriseTheCall() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let line = try await RawLines.connect(running, as: "a")
-            let refused = try await line.answer("set", #""path":"/users/b/x","value":1"#)
+            let refused = try await line.response("set", #""path":"/users/b/x","value":1"#)
             #expect(refused["error"]?["code"] == -32002)
             #expect(refused["error"]?["data"]?["path"] == "/users/b/x")
-            let partly = try await line.answer("update", #""path":"/users","values":{"a/x":1,"b/x":1}"#)
+            let partly = try await line.response("update", #""path":"/users","values":{"a/x":1,"b/x":1}"#)
             #expect(partly["error"]?["code"] == -32002)
             try await line.ask("set", #""path":"/open/end","value":1"#)
             #expect(try await running.treeAfter(line, "/open/end") == ["open": ["end": 1]])
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func whoIsSignedOutIsJudgedAsNobody() async throws {
+    @Test func signedOutConnectionWritesWithoutAUser() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let line = try await RawLines.connect(running, as: "a")
             try await line.ask("set", #""path":"/users/a/x","value":1"#)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func nobodyWritesIntoWhatSomebodyElseLeft() async throws {
+    @Test func callerCannotChangeTheWritesOfAnotherCaller() async throws {
         let looser = Self.rules.replacing("auth.uid == $u", with: "auth != null")
         try await RunningMessages.with(rules: looser) { running in
             let line = try await RawLines.connect(running, as: "a")
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func tokenThatHasEndedIsNobodyUntilTheNext() async throws {
+    @Test func connectionWithAnExpiredTokenHasNoUserUntilTheNext() async throws {
         let time = TestClock(WallClock.milliseconds())
         let change: (inout MessagesConfiguration) -> Void = {
             $0.now = { time.now }
@@ -241,7 +241,7 @@ import Testing
             $0.limits.onDisconnectServiceBytesMax = 9_000
         }) { running in
             func reason(_ line: RawLines, _ method: String, _ params: String) async throws -> JSONValue? {
-                try await line.answer(method, params)["error"]?["data"]?["reason"]
+                try await line.response(method, params)["error"]?["data"]?["reason"]
             }
             let line = try await RawLines.connect(running, as: "a")
             #expect(
@@ -277,20 +277,20 @@ import Testing
                 try await RawLines.connect(running, as: "a"), try await RawLines.connect(running, as: "a")
             )
             try await line.ask("set", set)
-            let refused = try await other.answer("set", set)["error"]?["data"]?["reason"]
+            let refused = try await other.response("set", set)["error"]?["data"]?["reason"]
             #expect(refused == "on_disconnect_full")
             try await RawLines.connect(running, as: "b").ask("set", set)
             // A cancelled write frees its bytes for the user's other connections, and so does one that is made.
             try await line.ask("cancel", #""path":"/d""#)
             try await other.ask("set", set)
-            #expect(try await line.answer("set", set)["error"]?["data"]?["reason"] == "on_disconnect_full")
+            #expect(try await line.response("set", set)["error"]?["data"]?["reason"] == "on_disconnect_full")
             other.end(.closed)
             try await running.waitFor(["d": .string(long)])
             try await line.ask("set", set)
         }
     }
 
-    @Test func aUserWhoTakesWhatItCanLeavesRoomForTheNext() async throws {
+    @Test func userAtTheLimitLeavesBytesForOthers() async throws {
         try await RunningMessages.with(change: {
             $0.limits.onDisconnectClientBytesMax = 16_000
             $0.limits.onDisconnectServiceBytesMax = 16_000
@@ -300,7 +300,7 @@ import Testing
             }
             let line = try await RawLines.connect(running, as: "a")
             var count = 0
-            while try await line.answer("set", set(count))["error"] == nil, count < 100 { count += 1 }
+            while try await line.response("set", set(count))["error"] == nil, count < 100 { count += 1 }
             #expect(count > 1 && count < 100)
             try await RawLines.connect(running, as: "b").ask("set", set(100))
         }
@@ -318,7 +318,7 @@ import Testing
         ) { running in
             let line = try await RawLines.connect(running, as: "a")
             func reason(_ method: String, _ params: String) async throws -> JSONValue? {
-                try await line.answer(method, params)["error"]?["data"]?["reason"]
+                try await line.response(method, params)["error"]?["data"]?["reason"]
             }
             func values(_ count: Int, _ value: String = "1") -> String {
                 "{" + (0..<count).map { #""k\#($0)":\#(value)"# }.joined(separator: ",") + "}"
@@ -352,11 +352,11 @@ import Testing
                 ("cancel", #""path":"/a","ifMatch":"x""#, -32602, "ifMatch"),
             ]
             for (method, params, code, parameter) in wrong {
-                let error = try await line.answer(method, params)["error"]
+                let error = try await line.response(method, params)["error"]
                 #expect(error?["code"]?.number == Double(code), "\(method) \(params)")
                 #expect(error?["data"]?["parameter"]?.string == parameter, "\(method) \(params)")
             }
-            let missing = try await line.answer("set", #""path":"/a","value":1,"database":"none""#)
+            let missing = try await line.response("set", #""path":"/a","value":1,"database":"none""#)
             #expect(missing["error"]?["data"]?["reason"] == "database_not_found")
         }
     }
@@ -416,7 +416,8 @@ extension RawLines {
     }
 
     /// Calls a method and returns the next line that is a response.
-    func answer(_ method: String, _ params: String, of room: String = "messages.onDisconnect") async throws -> JSONValue
+    func response(_ method: String, _ params: String, of room: String = "messages.onDisconnect") async throws
+        -> JSONValue
     {
         try await send(#"{"jsonrpc":"2.0","id":1,"method":"\#(room).\#(method)","params":{\#(params)}}"#)
         while true {
@@ -427,7 +428,7 @@ extension RawLines {
 
     /// The same for a call that must succeed.
     func ask(_ method: String, _ params: String, of room: String = "messages.onDisconnect") async throws {
-        let answer = try await answer(method, params, of: room)
+        let answer = try await response(method, params, of: room)
         #expect(answer["error"] == nil, "\(room).\(method) \(params)")
     }
 }

@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func changeOfOnlyAPriorityTellsTheNodeThatHasIt() async throws {
+    @Test func changeOfOnlyAPriorityListsTheNodeThatHasIt() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let message: JSONValue = [".priority": 1, "text": "a", "by": ["name": "鳩"]]
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func leafUnderWhichSomethingIsWrittenIsTold() async throws {
+    @Test func leafReplacedByAWriteBelowItIsListed() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             _ = try await client.call(Messages.Set(path: "/chats/c/messages", value: ["m": "leaf", "n": ["x": true]]))
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func leafThatBecomesAnObjectIsToldWithThePriorityThatItKeeps() async throws {
+    @Test func leafThatBecomesAnObjectIsListedWithThePriorityThatItKeeps() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let leaf: JSONValue = [".value": true, ".priority": 3]
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func patternOfTheRootTellsWhenTheTreeBeginsAndEnds() async throws {
+    @Test func patternOfTheRootMatchesTheFirstAndTheLastValue() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let pattern = try FeedPattern("/")
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func moreMatchesThanTheLimitAreToldAsOne() async throws {
+    @Test func moreMatchesThanTheLimitAreListedAsOne() async throws {
         try await RunningMessages.with(change: { $0.limits.followMatchesMax = 5 }) { running in
             let client = running.administrator
             var feed = FeedReader(try await client.subscribe(try follow()))
@@ -242,7 +242,7 @@ import Testing
         }
     }
 
-    @Test func importWithoutTriggersTellsFollowersThatItWasThere() async throws {
+    @Test func importWithoutTriggersReachesFollowersWithoutChanges() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             var feed = FeedReader(try await client.subscribe(try follow()))
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func aQuietFollowerIsToldWhereItIsBeforeChangesAreForgotten() async throws {
+    @Test func quietFollowerGetsItsPositionBeforeChangesAreCompacted() async throws {
         let clock = HeldClock()
         try await RunningMessages.with(change: { $0.now = { clock.now } }) { running in
             let client = running.administrator

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func otherIdentityIsJudgedAnew() async throws {
+    @Test func listenersOfAnotherIdentityAreAuthorisedAgain() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u", ".write": true}}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let line = try await RawLines.connect(running)
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// A user who authenticates again keeps read access only as long as the rules grant it.
-    @Test func rightOfWhoSaysAgainWhoHeIsStillEndsWithTheRules() async throws {
+    @Test func userWhoAuthenticatesAgainLosesReadAccessWithTheRules() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u", ".write": true}}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let line = try await RawLines.connect(running)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func administratorSpeaksAsSomebodyElse() async throws {
+    @Test func administratorActsAsAnotherUser() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u"}}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let client = running.administrator
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func metricsAndHealthTellOfTheService() async throws {
+    @Test func metricsAndHealthShowTheStateOfTheService() async throws {
         try await RunningMessages.with(change: {
             $0.metricsText = { "hato_messages_commits_total 1\n" }
             $0.keys = { .degraded("none yet") }

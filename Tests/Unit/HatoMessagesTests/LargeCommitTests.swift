@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func threeMegabytesInThePlaceOfThreeOthersTellWhatDiffers() async throws {
+    @Test func replacingThreeMegabytesListsOnlyTheDifferences() async throws {
         try await RunningMessages.with { running in
             let old = messages(0..<600, 5_000).object ?? [:]
             _ = try await running.administrator.call(Messages.Set(path: "/chats/c/messages", value: .object(old)))
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func manyPlacesOfOneUpdateAreToldUpToOneMegabyte() async throws {
+    @Test func changesOfOneUpdateHaveValuesUpToOneMegabyte() async throws {
         try await RunningMessages.with { running in
             let values = messages(0..<900, 5_000).object ?? [:]
             let changes = try await sent(running, [pattern]) {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func aRemovalTooLargeForItsKeysStillTellsTheUpperOnes() async throws {
+    @Test func removalWithTooManyKeysListsTheUpperNodes() async throws {
         try await RunningMessages.with { running in
             // More values than a skeleton may have.
             let row = JSONValue.object(JSONObject(uniqueMembers: (0..<45).map { .init("f\($0)", "0123456789") }))

@@ -214,7 +214,7 @@ import Testing
     }
 
     /// Listing thousands of rules takes long; responses of other writes do not wait for that.
-    @Test func whyOneIsRefusedIsToldByAReader() async throws {
+    @Test func traceOfALargeRefusalIsBuiltByAReaderThread() async throws {
         let rules = #"{"rules": {".write": true, "$place": {"$key": {".validate": "newData.val() != 7"}}}}"#
         try await RunningMessages.with(rules: rules, change: { $0.limits.refusalTraceMax = 20 }) { running in
             var values = children(0..<3_000)
@@ -252,7 +252,7 @@ import Testing
     }
 
     /// Listeners, followers, indexes and the record: what was prepared is sent like what was written row by row.
-    @Test func everybodyIsToldOfThem() async throws {
+    @Test func preparedWritesReachListenersFollowersAndIndexes() async throws {
         let rules = #"{"rules": {".read": true, ".write": true, "c": {".indexOn": "n"}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let client = running.administrator

@@ -75,7 +75,7 @@ import Testing
         #expect(lost.withLock { $0 } == 1)
     }
 
-    @Test func whoHasReadNothingYetGoesOnFromWhereItBegan() async throws {
+    @Test func followerThatHasReadNothingResumesFromItsStart() async throws {
         let store = KeptStore(try MemoryStore())
         var (port, reader) = (0, Task<UInt64?, any Error>?.none)
         try await RunningMessages.with(store: store) { running in
@@ -113,7 +113,7 @@ import Testing
 
     // MARK: Ends
 
-    @Test func forgottenChangesEndIt() async throws {
+    @Test func compactedChangesEndIt() async throws {
         try await Restart().run { running in
             for number in 2...3 { _ = try await Self.write(Double(number), running) }
             try running.store.compactCommits(through: running.store.version - 1)

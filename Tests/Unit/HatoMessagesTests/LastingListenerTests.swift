@@ -64,7 +64,7 @@ import Testing
         #expect(lost.withLock { $0 } == 1)
     }
 
-    @Test func nothingIsToldAgainWhenNothingWasMissed() async throws {
+    @Test func noEventIsRepeatedWhenNothingWasMissed() async throws {
         try await Restart().run(Self.events) { _ in
         } afterwards: { running, events in
             // The listener that lost its connection comes back with its reader.
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Else its changes would be forgotten one day, although it comes back all the time.
-    @Test func quietListenerAsksFromWhereItWasToldThatNothingWasMissed() async throws {
+    @Test func quietListenerResumesFromTheLastConfirmedVersion() async throws {
         let store = KeptStore(try MemoryStore())
         let asked = Mutex<[UInt64?]>([])
         var (port, iterating) = (0, MessagesListener.Iterator?.none)
@@ -117,7 +117,7 @@ import Testing
         return try await events.next()?.events.map { SeenEvent($0) }
     }
 
-    @Test func forgottenChangesComeAsTheWholeValue() async throws {
+    @Test func compactedChangesComeAsTheWholeValue() async throws {
         try await Restart().run(Self.events) { running in
             _ = try await running.user("b").call(Messages.Set(path: "/a/x", value: 2))
             _ = try await running.user("b").call(Messages.Set(path: "/a/x", value: 3))
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func anotherHistoryIsToldAsTheDifference() async throws {
+    @Test func listenerInAnotherHistoryGetsTheDifference() async throws {
         let restart = Restart(nextStore: KeptStore(try MemoryStore()))
         try await restart.run({ $0.snapshots.makeAsyncIterator() }) { running in
             for _ in 0..<3 {

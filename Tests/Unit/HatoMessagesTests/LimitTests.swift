@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func answerOverTheLimitIsTooBig() async throws {
+    @Test func responseOverTheLimitIsTooBig() async throws {
         try await RunningMessages.with(change: { $0.server.limits.responseBytesMax = 2_000 }) { running in
             let client = running.administrator
             let text = JSONValue.string(String(repeating: "x", count: 1_500))
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// The default is the limit of the protocol: 16 MiB a line.
-    @Test func answerHasSixteenMebibytesUnlessItIsSetOtherwise() async throws {
+    @Test func responseLimitIsSixteenMebibytesByDefault() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             func write(_ path: TreePath, _ count: Int) async throws {

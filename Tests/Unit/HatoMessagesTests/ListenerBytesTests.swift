@@ -70,7 +70,7 @@ import Testing
         try await RunningMessages.with(change: { $0.limits.listenersClientBytesMax = Self.oneLong }) { running in
             let line = try await RawLines.connect(running, as: "a")
             let path = try Self.longPath("1").text
-            #expect(try await line.answer("listen", #""path":"\#(path)""#, of: "messages")["result"] != nil)
+            #expect(try await line.response("listen", #""path":"\#(path)""#, of: "messages")["result"] != nil)
             let client = running.user("a")
             #expect(await Self.refused(client, try Self.longPath("2")) == "too_many_listeners")
             line.end(.reset)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatTakesWhatItCanLeavesRoomForTheNext() async throws {
+    @Test func clientAtItsLimitLeavesBytesForOthers() async throws {
         try await RunningMessages.with(change: {
             $0.limits.listenersClientBytesMax = 4 * Self.oneLong
             $0.limits.listenersServiceBytesMax = 4 * Self.oneLong

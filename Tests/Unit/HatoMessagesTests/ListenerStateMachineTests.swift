@@ -112,7 +112,7 @@ import Testing
 
     // MARK: Backpressure
 
-    @Test func liveListenerWithoutRoomFallsBehindAndIsSentWhatItMissed() {
+    @Test func liveListenerWhoseSocketIsFullFallsBehindAndCatchesUp() {
         var machine = Self.live()
         #expect(
             machine.eventWasRefused(after: 5) == [
@@ -187,7 +187,7 @@ import Testing
 
     // MARK: Rights
 
-    @Test func liveListenerInDoubtIsReadForAfterTheVerdict() {
+    @Test func outdatedLiveListenerCatchesUpAfterTheVerdict() {
         var machine = Self.live()
         #expect(machine.authorisationBecameOutdated(sent: 5, isWorking: false) == [.leaveLive, .awaitVerdict])
         #expect(machine.isOutdated)
@@ -196,7 +196,7 @@ import Testing
         #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.changedFrom(6), from: 7)])
     }
 
-    @Test func listenerInDoubtIsReadForFromWhatTheOthersWereSent() {
+    @Test func outdatedListenerCatchesUpFromThePositionOfItsTopic() {
         var machine = Self.live()
         #expect(
             machine.authorisationBecameOutdated(sent: 5, isWorking: true)
@@ -205,7 +205,7 @@ import Testing
         #expect(machine.topicBecameReady(at: 7, Self.changed(since: 5)) == [.read(.changedFrom(6), from: 7)])
     }
 
-    @Test func readingFromBeforeTheDoubtIsVoid() {
+    @Test func readFromBeforeTheVerdictIsDiscarded() {
         var machine = Self.machine()
         _ = machine.subscribed(since: nil, searches: false)
         _ = machine.topicBecameReady(at: 5, Self.unchanged())
@@ -217,7 +217,7 @@ import Testing
         #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.whole, from: 7)])
     }
 
-    @Test func ownAnswerWaitsForTheVerdictOnlyWhenItIsAboutIt() {
+    @Test func ownResponseWaitsOnlyForAVerdictThatConcernsIt() {
         var machine = Self.live()
         _ = machine.authorisationBecameOutdated(sent: 5, isWorking: false)
         #expect(machine.ownResponseBecameDue(7, lastChanged: 5, outdatedThrough: 6) == [.reportChange])
@@ -232,7 +232,7 @@ import Testing
 
     // MARK: Ending
 
-    @Test func unansweredListenerIsRefused() {
+    @Test func listenerWithoutAResponseIsRefused() {
         var machine = Self.machine()
         _ = machine.subscribed(since: nil, searches: false)
         var other = machine
@@ -240,7 +240,7 @@ import Testing
         #expect(other.unlistened() == [.leave, .refuse])
     }
 
-    @Test func cancelledListenerIsToldAndHearsNothingMore() {
+    @Test func cancelledListenerGetsTheCancellationAndNothingAfterIt() {
         var machine = Self.live()
         #expect(machine.cancelled() == [.sendCancelled, .leave])
         #expect(machine.cancelled().isEmpty)

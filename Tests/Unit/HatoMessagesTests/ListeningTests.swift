@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func ownEventsComeBeforeTheOwnAnswer() async throws {
+    @Test func ownEventsComeBeforeTheOwnResponse() async throws {
         try await RunningMessages.with { running in
             let line = try await RawLines.connect(running)
             try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"user:a"}}"#)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func deeperListenersAreToldFirst() async throws {
+    @Test func deeperListenersGetTheirEventsFirst() async throws {
         try await RunningMessages.with { running in
             let line = try await RawLines.connect(running)
             try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"user:a"}}"#)

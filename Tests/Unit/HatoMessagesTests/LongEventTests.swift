@@ -16,7 +16,7 @@ import Testing
         try await RunningMessages.with(change: { $0.limits.eventRowsMax = 1 }, body)
     }
 
-    @Test func ownEventsComeBeforeOwnAnswersAllTheSame() async throws {
+    @Test func ownEventsStillComeBeforeOwnResponses() async throws {
         try await running { running in
             let line = try await RawLines.connect(running)
             try await line.send(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func largeCommitIsToldInOrder() async throws {
+    @Test func eventsOfALargeCommitComeInOrder() async throws {
         try await running { running in
             let client = running.administrator
             var events = EventReader(try await client.subscribe(Messages.Listen(path: "/a")))

@@ -47,7 +47,7 @@ import Testing
         for number in 0..<3 {
             let version = try await world.write(.set(.number(Double(number)), at: "/elsewhere"))
             #expect(world.registry.responseReportCount(of: peer.id) == 0)
-            world.answer(peer, version)
+            world.respond(peer, version)
         }
         #expect(peer.takeInbox().map(\.text).count == 3)
     }
@@ -58,12 +58,12 @@ import Testing
         _ = try await world.write(Self.update(2))
         #expect(world.registry.responseReportCount(of: peer.id) == 500)
         let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
-        world.answer(peer, elsewhere)
+        world.respond(peer, elsewhere)
         #expect(world.registry.responseReportCount(of: peer.id) == 0)
         // An own write to what they listen to is reported to them.
         let own = try await world.write(.set(1, at: "/c/own"))
         #expect(world.registry.responseReportCount(of: peer.id) == 500)
-        world.answer(peer, own)
+        world.respond(peer, own)
         #expect(peer.takeInbox().map(\.text) == ["answered \(elsewhere)"])
         world.finish()
         let heard = peer.takeInbox().map(\.text)
@@ -108,7 +108,7 @@ import Testing
         #expect(world.registry.catchUps.readingCount == 0)
     }
 
-    @Test func drainedConnectionIsReadForAsItHasRoom() async throws {
+    @Test func drainedConnectionCatchesUpAsItsSocketDrains() async throws {
         let world = try await AuthorisationWorld()
         let peer = try Self.listening(200, world)
         world.finish()

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func pageFitsIntoAnAnswerWhateverItsTextsTakeAsJSON() async throws {
+    @Test func pageFitsIntoAResponseWhateverItsTextsTakeAsJSON() async throws {
         try await RunningMessages.with(change: {
             $0.server.limits.responseBytesMax = 8_000
             $0.limits.exportSnapshotsMax = 1
@@ -266,7 +266,7 @@ import Testing
         #expect(throws: MessagesError.self) { try exports.snapshot(of: rested, place, now: 10_000) }
     }
 
-    @Test func forgottenExportEnds() throws {
+    @Test func idleExportEnds() throws {
         let store = try MemoryStore()
         var limits = MessagesLimits()
         limits.exportIdleMs = 1_000
@@ -334,7 +334,7 @@ import Testing
         }
     }
 
-    @Test func statsTellWhatIsServed() async throws {
+    @Test func statsCountListenersFollowersAndDatabases() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let listener = try await client.subscribe(Messages.Listen(path: "/a"))
@@ -349,7 +349,7 @@ import Testing
         }
     }
 
-    @Test func oldChangesAreForgottenByAgeAndBySize() async throws {
+    @Test func oldChangesAreCompactedByAgeAndBySize() async throws {
         let time = TestClock(1_000_000)
         try await RunningMessages.with(change: { $0.now = { time.now } }) { running in
             let client = running.administrator
@@ -370,7 +370,7 @@ import Testing
     }
 
     /// Index builds write many commits without a time, and a record may be damaged.
-    @Test func recordsThatTellNoTimeStopNoForgetting() async throws {
+    @Test func recordsWithoutATimeStopNoCompaction() async throws {
         let time = TestClock(1_000_000)
         try await RunningMessages.with(change: { $0.now = { time.now } }) { running in
             var versions: [UInt64] = []

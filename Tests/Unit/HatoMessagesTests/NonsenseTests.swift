@@ -14,7 +14,7 @@ struct NonsenseTests {
     }()
 
     @Test(arguments: seeds)
-    func requestsWithForeignValuesAreAnswered(seed: UInt64) async throws {
+    func requestsWithForeignValuesGetResponses(seed: UInt64) async throws {
         var nonsense = Nonsense(seed: seed)
         try await RunningMessages.with { running in
             let talk = try await Talk(running, seed)
@@ -24,7 +24,7 @@ struct NonsenseTests {
     }
 
     @Test(arguments: seeds)
-    func damagedLinesAreAnswered(seed: UInt64) async throws {
+    func damagedLinesGetResponses(seed: UInt64) async throws {
         var nonsense = Nonsense(seed: seed)
         try await RunningMessages.with { running in
             let talk = try await Talk(running, seed)
@@ -34,7 +34,7 @@ struct NonsenseTests {
     }
 
     @Test(arguments: seeds)
-    func noiseIsAnsweredOrTheConnectionClosed(seed: UInt64) async throws {
+    func noiseGetsAResponseOrClosesTheConnection(seed: UInt64) async throws {
         var nonsense = Nonsense(seed: seed)
         try await RunningMessages.with { running in
             for _ in 0..<60 {

@@ -25,7 +25,7 @@ import Testing
                 Call("messages.set", ["path": "/mine/a", "value": 3]),
             ])
             try await hold.release(after: 3)
-            let answers = try await lines.answers(8)
+            let answers = try await lines.responses(8)
             #expect(answers[1]["value"] == 1)
             #expect(answers[1]["version"] == answers[0]["version"])
             #expect(answers[2]["value"] == ["a": ["n": 1]])
@@ -45,7 +45,7 @@ import Testing
                     Call("messages.get", ["path": .string("/k\(number)")]),
                     Call("messages.set", ["path": .string("/k\(number)"), "value": 1]),
                 ])
-                #expect(try await lines.answers(2)[0]["value"] == .null)
+                #expect(try await lines.responses(2)[0]["value"] == .null)
             }
             lines.close()
         }
@@ -69,7 +69,7 @@ import Testing
                 Call("messages.databases.list"),
             ])
             try await hold.release(after: 5)
-            let answers = try await lines.answers(10)
+            let answers = try await lines.responses(10)
             #expect(answers[2]["rules"] == .string(closed))
             #expect(answers[3]["code"] == -32002)
             #expect(answers[5]["value"] == 1)
@@ -92,7 +92,7 @@ import Testing
                 Call("messages.set", ["path": "/x", "value": 2]),
             ])
             try await hold.release(after: 2)
-            let answers = try await lines.answers(3)
+            let answers = try await lines.responses(3)
             #expect(answers[1]["version"] == answers[0]["version"])
             #expect(lines.events.map(Self.data) == [1, 2])
             #expect(lines.events.map { $0["version"] } == [answers[0]["version"], answers[2]["version"]])
@@ -110,7 +110,7 @@ import Testing
                 Call("messages.set", ["path": "/x", "value": 2]),
             ])
             try await hold.release(after: 2)
-            let answers = try await lines.answers(3)
+            let answers = try await lines.responses(3)
             #expect(answers[1]["version"] == answers[0]["version"])
             #expect(lines.events.map { $0["version"] } == [answers[2]["version"]])
             lines.close()
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 4])
-    func pipelinedMixIsAnsweredAsIfStepByStep(seed: Int) async throws {
+    func pipelinedMixGetsTheResponsesOfSingleSteps(seed: Int) async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let elsewhere = running.administrator
             let isOver = Atomic<Bool>(false)
@@ -134,7 +134,7 @@ import Testing
             for _ in 0..<15 {
                 let steps = script.steps(40)
                 try await lines.send(steps.map { Call($0.method, $0.params) }, asBatch: script.flip())
-                let answers = try await lines.answers(steps.count)
+                let answers = try await lines.responses(steps.count)
                 for (step, answer) in zip(steps, answers) {
                     for (name, value) in step.expected {
                         #expect(answer[name] == value, "\(step.method) \(step.params), seed \(seed)")
@@ -253,7 +253,7 @@ private final class PipelinedLines {
     static func connect(_ running: RunningMessages) async throws -> PipelinedLines {
         let pipelined = PipelinedLines(try await RawLines.connect(running))
         try await pipelined.send([Call("session.authenticate", ["auth": "admin"])])
-        _ = try await pipelined.answers(1)
+        _ = try await pipelined.responses(1)
         return pipelined
     }
 
@@ -271,7 +271,7 @@ private final class PipelinedLines {
     }
 
     /// Results and errors of the last `count` requests, in the order of the requests; slow ones may come later.
-    func answers(_ count: Int) async throws -> [JSONValue] {
+    func responses(_ count: Int) async throws -> [JSONValue] {
         var answers: [Double: JSONValue] = [:]
         while answers.count < count {
             let line = try await lines.next()

@@ -14,7 +14,7 @@ import Testing
         try await world.write(.set(.number(value), at: "/open"))
     }
 
-    @Test func oneTurnJudgesSomeAndTheOthersCatchUp() async throws {
+    @Test func oneTurnAuthorisesSomeAndTheOthersCatchUp() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c", "d"])
         _ = try await Self.touch(world)
@@ -34,7 +34,7 @@ import Testing
         for peer in peers { #expect(Self.texts(peer).count == 1) }
     }
 
-    @Test func whoIsInDoubtAndMissesNothingIsToldNothing() async throws {
+    @Test func outdatedListenerThatMissedNothingGetsNoEvent() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         for value in 2...4 { _ = try await Self.touch(world, Double(value)) }
@@ -44,7 +44,7 @@ import Testing
         for peer in peers { #expect(Self.texts(peer).count == 1) }
     }
 
-    @Test func whoHasLostTheRightIsShownNothingMore() async throws {
+    @Test func listenerWithoutReadAccessGetsNoFurtherEvent() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await world.write(.update(["open": 2, "members/c": nil, "c/x": "secret"], at: "/"))
@@ -55,7 +55,7 @@ import Testing
         #expect(Self.texts(peers[1]).joined().contains("secret too"))
     }
 
-    @Test func whoLostTheRightForAWhileSeesOnlyWhatIsThereAfterwards() async throws {
+    @Test func listenerThatLostReadAccessForAWhileGetsOnlyTheLaterValue() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await world.write(.update(["open": 2, "members/b": nil, "c/x": "secret"], at: "/"))
@@ -65,7 +65,7 @@ import Testing
         #expect(heard.count == 1 && heard[0].contains(#""data":"open""#), "\(heard)")
     }
 
-    @Test func readingFromBeforeTheDoubtIsVoid() async throws {
+    @Test func readFromBeforeTheVerdictIsDiscarded() async throws {
         let world = try await AuthorisationWorld()
         _ = try world.listening(["a"])
         let (lost, kept) = (try world.listen("b"), try world.listen("c"))
@@ -80,7 +80,7 @@ import Testing
         #expect(heard.count == 2 && heard[0].contains(#""data":{"x":1}"#) && heard[1].contains("is open"), "\(heard)")
     }
 
-    @Test func doubtThatComesAgainIsJudgedAgain() async throws {
+    @Test func listenerThatIsOutdatedAgainIsAuthorisedAgain() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
@@ -97,43 +97,43 @@ import Testing
 
     // MARK: Responses
 
-    @Test func ownAnswerWaitsForTheOwnListenerWhichIsJudgedFirst() async throws {
+    @Test func ownResponseWaitsForTheOwnListenerWhichIsAuthorisedFirst() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c", "d"])
         let doubted = try await Self.touch(world)
-        world.answer(peers[3], doubted)
+        world.respond(peers[3], doubted)
         #expect(Self.texts(peers[3]).isEmpty)
         world.step()
         #expect(Self.texts(peers[3]) == ["answered \(doubted)"])
         #expect(world.inDoubt == 2)
     }
 
-    @Test func ownEventComesBeforeTheOwnAnswer() async throws {
+    @Test func ownEventComesBeforeTheOwnResponse() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await Self.touch(world)
         let written = try await world.write(.set(1, at: "/c/x"))
-        world.answer(peers[1], written)
+        world.respond(peers[1], written)
         #expect(Self.texts(peers[1]).isEmpty)
         world.finish()
         let heard = Self.texts(peers[1])
         #expect(heard.count == 2 && heard[0].contains(#""path":"/x""#) && heard[1] == "answered \(written)", "\(heard)")
     }
 
-    @Test func ownAnswerThatComesAfterTheTurnWaitsForTheEventToo() async throws {
+    @Test func ownResponseAfterTheTurnWaitsForTheEventToo() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await Self.touch(world)
         let written = try await world.write(.set(1, at: "/c/x"))
         world.step()
         #expect(world.inDoubt == 0)
-        world.answer(peers[1], written)
+        world.respond(peers[1], written)
         #expect(Self.texts(peers[1]).isEmpty)
         world.finish()
         #expect(Self.texts(peers[1]).last == "answered \(written)")
     }
 
-    @Test func ownAnswerWaitsForWhatOthersWroteBefore() async throws {
+    @Test func ownResponseWaitsForEarlierWritesOfOthers() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
@@ -141,26 +141,26 @@ import Testing
         // The same again changes nothing, and the response has the version of the newest commit.
         let newest = try await world.write(.set(1, at: "/elsewhere"))
         #expect(try await world.write(.set(1, at: "/c/x")) == newest)
-        world.answer(peers[2], newest)
+        world.respond(peers[2], newest)
         #expect(Self.texts(peers[2]).isEmpty)
         world.finish()
         let heard = Self.texts(peers[2])
         #expect(heard.count == 2 && heard[0].contains(#""path":"/x""#) && heard[1] == "answered \(newest)", "\(heard)")
     }
 
-    @Test func answerThatNoDoubtIsAboutDoesNotWait() async throws {
+    @Test func responseThatNoVerdictConcernsDoesNotWait() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
-        world.answer(peers[2], elsewhere)
+        world.respond(peers[2], elsewhere)
         #expect(Self.texts(peers[2]) == ["answered \(elsewhere)"])
         #expect(world.inDoubt == 2)
     }
 
     // MARK: Listeners that begin and end
 
-    @Test func whoListensAnewIsJudgedAtOnceAndEndsTheDoubt() async throws {
+    @Test func newListenerIsAuthorisedAtOnceAndConfirmsTheOthers() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
@@ -172,11 +172,11 @@ import Testing
         #expect(Self.texts(again).joined().contains(#""path":"/x","data":1"#))
     }
 
-    @Test func whoGoesWhileInDoubtLeavesNothingBehind() async throws {
+    @Test func closedConnectionsAwaitNoVerdict() async throws {
         let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         let doubted = try await Self.touch(world)
-        world.answer(peers[1], doubted)
+        world.respond(peers[1], doubted)
         for peer in peers { peer.close() }
         world.finish()
         #expect(world.inDoubt == 0)

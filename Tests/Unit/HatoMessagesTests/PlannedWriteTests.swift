@@ -111,7 +111,7 @@ import Testing
     }
 
     /// What came of a push with the client's key is decided without planning it in its turn.
-    @Test func largePushesWithATakenKeyAreAnsweredLikeOthers() async throws {
+    @Test func largePushesWithATakenKeyGetTheResponsesOfSmallOnes() async throws {
         let rules = #"{"rules": {"in": {".write": "!data.exists()"}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))

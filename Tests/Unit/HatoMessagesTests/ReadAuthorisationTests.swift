@@ -21,7 +21,7 @@ import Testing
         }}
         """
 
-    @Test func whoIsAMemberNoMoreSeesNothingMore() async throws {
+    @Test func formerMemberGetsNoFurtherEvent() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let admin = running.administrator
             _ = try await admin.call(Messages.Set(path: "/chats/c/members", value: ["a": true, "b": true]))
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func ownCancellationComesBeforeTheOwnAnswer() async throws {
+    @Test func ownCancellationComesBeforeTheOwnResponse() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             _ = try await running.administrator.call(Messages.Set(path: "/chats/c/members/a", value: true))
             let line = try await RawLines.connect(running)

@@ -36,31 +36,31 @@ import Testing
         }
     }
 
-    @Test func answerSaysWhenNothingWasMissed() async throws {
+    @Test func resultSaysWhenNothingWasMissed() async throws {
         try await RunningMessages.with { running in
             let client = running.user("a")
             let first = try await client.call(Messages.Set(path: "/a", value: ["x": 1])).version
             let later = try await client.call(Messages.Set(path: "/elsewhere", value: 1)).version
-            func answer(_ listen: Messages.Listen) async throws -> Messages.Listen.Result {
+            func result(_ listen: Messages.Listen) async throws -> Messages.Listen.Result {
                 try Messages.Listen.decodeResult(.object(await client.subscribe(listen).result))
             }
             let epoch = running.store.epoch.description
             for coalesceMs in [nil, 10] as [Int?] {
                 var listen = Messages.Listen(path: "/a", resume: .init(since: first, epoch: epoch))
                 listen.coalesceMs = coalesceMs
-                let resumed = try await answer(listen)
+                let resumed = try await result(listen)
                 #expect(resumed.unchanged == true)
                 #expect(resumed.version == later)
                 listen.since = first - 1
-                #expect(try await answer(listen).unchanged == nil)
+                #expect(try await result(listen).unchanged == nil)
             }
             let etag = SimpleHash.etag(try TreeNode(json: ["x": 1]))
-            #expect(try await answer(Messages.Listen(path: "/a", resume: .init(etag: etag))).unchanged == true)
-            #expect(try await answer(Messages.Listen(path: "/a")).unchanged == nil)
+            #expect(try await result(Messages.Listen(path: "/a", resume: .init(etag: etag))).unchanged == true)
+            #expect(try await result(Messages.Listen(path: "/a")).unchanged == nil)
         }
     }
 
-    @Test func forgottenCommitsBringTheWholeValue() async throws {
+    @Test func compactedCommitsBringTheWholeValue() async throws {
         try await RunningMessages.with { running in
             let events = try await firstEvent(running) { _ in
             } _: {

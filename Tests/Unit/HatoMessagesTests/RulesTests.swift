@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func retriedPushIsJudgedAsTheFirstTime() async throws {
+    @Test func retriedPushIsAuthorisedLikeTheFirst() async throws {
         try await Self.with { running in
             let key = PushKey(milliseconds: Self.now, random: (1, 2))
             let masuo = running.user("masuo")
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func queriesAreJudgedByWhatTheyAsk() async throws {
+    @Test func rulesAuthoriseQueriesByTheirParameters() async throws {
         try await Self.with { running in
             let client = running.user("masuo")
             let small = try TreeQuery(["orderBy": "date", "limitToLast": 10])
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func administratorsAreToldWhy() async throws {
+    @Test func administratorsGetTheTrace() async throws {
         try await Self.with { running in
             let check = Messages.Rules.Check(
                 .set, at: "/chats/c1/messages/m1", value: Self.message(by: "katsuo"), as: .init(uid: "masuo"))
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func listenersAreJudgedAgainWhenRulesChange() async throws {
+    @Test func listenersAreAuthorisedAgainWhenRulesChange() async throws {
         try await Self.with { running in
             let masuo = running.user("masuo")
             var events = EventReader(try await masuo.subscribe(Messages.Listen(path: "/chats/c1")))
@@ -293,7 +293,7 @@ import Testing
     }
 
     /// Whatever is written between authorisation and write: no list is written after the rules deny it.
-    @Test func largeWritesAreJudgedAgainWhenWhatTheyReadHasChanged() async throws {
+    @Test func largeWritesAreAuthorisedAgainWhenTheirReadsChanged() async throws {
         try await RunningMessages.with(rules: Self.largeRules) { running in
             let (sazae, masuo) = (running.user("sazae"), running.user("masuo"))
             var (written, refused) = (0, 0)

@@ -7,7 +7,7 @@ import Testing
 @testable import HatoMessages
 
 @Suite struct ShortReadTests {
-    @Test func readBeyondItsRowsEndsAndIsAnsweredAmongTheLargeOnes() async throws {
+    @Test func readBeyondItsRowsContinuesAmongTheLargeReads() async throws {
         try await RunningMessages.with(change: { $0.limits.unreservedReadRowsMax = 20 }) { running in
             let client = running.administrator
             let value = JSONValue.object(

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func slowListenerHoldsUpNobody() async throws {
+    @Test func slowListenerDelaysNoOther() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             let stuck = try await RawLines.connect(running, readsAtOnce: false)
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// Changes of several times the budget: what a follower has not received stays in the store.
-    @Test func followerThatDoesNotReadHoldsUpNobodyAndGetsEachChange() async throws {
+    @Test func followerThatDoesNotReadDelaysNoOtherAndGetsEachChange() async throws {
         try await RunningMessages.with(change: { $0.server.limits.processBytesInFlightMax = 4 << 20 }) { running in
             let client = running.administrator
             let stuck = try await RawLines.connect(running, readsAtOnce: false)

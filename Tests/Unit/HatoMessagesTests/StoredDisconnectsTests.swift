@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func eachIsJudgedAsWhoeverItWasLeftBy() async throws {
+    @Test func eachOnDisconnectWriteIsAuthorisedAsTheCallerThatSetIt() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let first = try await RawLines.connect(running, as: "a")
             try await first.ask("set", #""path":"/users/a/x","value":1"#)
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func remainsOfADroppedDatabaseAreForgotten() async throws {
+    @Test func onDisconnectWritesOfADroppedDatabaseAreDeleted() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let client = running.administrator
             let name = try DatabaseName("b")

@@ -87,7 +87,7 @@ import Testing
         let world = try await AuthorisationWorld { $0.eventsTurnMs = 0 }
         let peer = try Self.queries("a", 1..<11, world)
         let version = try await world.write(Self.update(2))
-        world.answer(peer, version)
+        world.respond(peer, version)
         for _ in 0..<9 {
             #expect(peer.takeInbox().count == 1, "one in each turn")
             world.step()

@@ -236,7 +236,7 @@ import Testing
         }
     }
 
-    @Test func clientsThatRestAreForgottenWhenTheyAreMany() throws {
+    @Test func idleClientsAreDroppedWhenTheyAreMany() throws {
         var limits = MessagesLimits()
         limits.clientWritesPerSecondMax = 2
         let quotas = WriteQuotas(limits)

@@ -153,7 +153,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func rowsOfNobodyAreNamed() async throws {
+    @Test func verifyNamesRowsWithoutAnOwner() async throws {
         try await withMessages { running, client, database in
             let undeclared = database.indexCodec.prefix(of: 99) + [1, 2]
             try await damage(running) { transaction in

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func keyThatNobodyGaveHasTheTimeOfTheServer() async throws {
+    @Test func pushKeyMadeByTheServiceHasTheServiceTime() async throws {
         try await RunningMessages.with(change: { $0.now = { 1_700_000_000_000 } }) { running in
             var keys: [PushKey] = []
             for uid in ["masuo", "masuo", "sazae"] {
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func repeatedPushIsAnsweredWithTheVersionOfTheFirst() async throws {
+    @Test func repeatedPushGetsTheVersionOfTheFirst() async throws {
         let rules = #"{"rules": {"a": {".read": true, ".write": true}, "inbox": {".write": true}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let (client, other, administrator) = (running.user("masuo"), running.user("sazae"), running.administrator)
@@ -74,7 +74,7 @@ import Testing
         arguments: [
             ["/inbox/pin", 4_711], ["/inbox/pin", [".sv": ["increment": 0]]], ["/inbox/none", nil],
         ] as [JSONValue])
-    func versionDoesNotTellWhoMayNotReadWhetherAnythingChanged(write: JSONValue) async throws {
+    func versionShowsCallersWithoutReadAccessNoChange(write: JSONValue) async throws {
         guard case .array(let parts) = write, let path = parts[0].string else { return }
         try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": true}}}"#) { running in
             _ = try await running.administrator.call(Messages.Set(path: "/inbox/pin", value: 4_711))
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// A condition that holds shows as much as one that does not: neither is compared without read access to the path.
-    @Test func whoMayNotReadLearnsNothingFromACondition() async throws {
+    @Test func conditionShowsCallersWithoutReadAccessNothing() async throws {
         let rules = #"{"rules": {"a": {".write": true, "open": {".read": true}}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let (administrator, writer) = (running.administrator, running.user("masuo"))
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func whoMayNotReadLearnsNothingFromAPush() async throws {
+    @Test func pushShowsCallersWithoutReadAccessNothing() async throws {
         try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": "auth != null"}}}"#) { running in
             let (administrator, writer) = (running.administrator, running.user("masuo"))
             let taken = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    @Test func rulesDecideWhoWrites() async throws {
+    @Test func rulesAuthoriseWrites() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth != null", ".write": "auth.uid == $u"}}}}"#
         try await RunningMessages.with(rules: rules) { running in
             let client = running.user("masuo")

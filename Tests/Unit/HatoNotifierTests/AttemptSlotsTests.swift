@@ -283,7 +283,7 @@ import Testing
         #expect(times == [1_000, 1_000, 2_000, 2_000, 4_000, 1_000])
     }
 
-    @Test func hostsThatWereSilentAreForgottenWhenTheClockIsPutBack() {
+    @Test func silentHostsAreDroppedWhenTheClockIsSetBack() {
         var receivers = ReceiverHistory(silentFor: 30_000, atFirst: 1_000)
         receivers.forget(at: 10_000)
         receivers.wasSilent(Self.group("u"), at: 10_000)

@@ -19,7 +19,7 @@ import Testing
     }
 
     /// A new recipient can have had a later notification already.
-    @Test func allPartsOfANotificationGoToThoseWhoWereRecipientsAtItsFirst() async throws {
+    @Test func allPartsOfANotificationGoToTheRecipientsOfTheFirst() async throws {
         let outbox = try await Outbox.test(MemoryStore(), TestClock()) {
             $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
         }

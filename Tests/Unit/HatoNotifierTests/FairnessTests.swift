@@ -38,7 +38,7 @@ import Testing
 
     private func uids(_ leases: [Lease]) -> [String] { leases.map(\.group.uid) }
 
-    @Test func devicesOfOneUserThatHangDelayNobodyElse() async throws {
+    @Test func hangingDevicesOfOneUserDelayNoOtherUser() async throws {
         let outbox = try await outbox(MemoryStore())
         for index in 0..<150 { try await outbox.addDevice("slow\(index)", of: "slow", at: "h\(index).example.com") }
         try await outbox.addDevice("good", of: "good")

@@ -220,7 +220,7 @@ import Testing
         _ = try await small.value
     }
 
-    @Test func whoIsCancelledWaitsForNoBytesAndHoldsNone() async throws {
+    @Test func cancelledReservationWaitsForNoBytesAndHoldsNone() async throws {
         let budget = ByteBudget(10)
         let held = try await budget.reserve(10)
         let waiting = Task { _ = try await budget.reserve(5) }

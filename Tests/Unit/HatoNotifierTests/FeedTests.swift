@@ -153,7 +153,7 @@ import Testing
         await notifier.stop()
     }
 
-    @Test func whatATooBigCommitDoesNotTellLosesNoMessage() async throws {
+    @Test func changesLeftOutOfATooBigCommitLoseNoMessage() async throws {
         let notifier = try await started()
         var trigger = Notifier.Triggers.Set(
             id: "t", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uids: ["u2"]),

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct FollowerEndTests {
     /// A follower whose socket is full when it loses its right must learn of it all the same: it would wait for ever.
-    @Test func theEndIsToldAlsoWhenTheSocketIsFull() async throws {
+    @Test func followerGetsItsEndAlsoWhenTheSocketIsFull() async throws {
         var configuration = RPCServerConfiguration(service: "notifier", version: "0")
         configuration.methods = [Notifier.Follow.self]
         // Whatever is on its way fills it.

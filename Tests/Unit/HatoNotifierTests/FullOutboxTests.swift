@@ -86,7 +86,7 @@ import Testing
         try await store.read { try $0.rows(RecordKey(bytes: [])).count }
     }
 
-    @Test func whatWasDroppedIsForgottenSoonAndItsRepetitionsAreKnown() async throws {
+    @Test func droppedNotificationIsDeletedSoonAndItsRepetitionsAreKnown() async throws {
         let store = try MemoryStore()
         let outbox = try await outbox(store, pendingMax: 1)
         let empty = try await rowCount(store)

@@ -77,7 +77,7 @@ import Testing
             $0.delivery.backoff.longest = .seconds(3_000)
         }
         let device = try await notifier.addDevice(of: "u1", at: "https://example.com/1").device
-        channel.answerNext([ScriptedChannel.busy])
+        channel.respondNext([ScriptedChannel.busy])
         var sent: [String] = []
         for title in ["a", "b"] {
             let result = try await notifier.client.call(
@@ -126,9 +126,9 @@ import Testing
         #expect(
             await error { _ = try await notifier.client.call(Notifier.Devices.Register(url: "https://example.com/3")) }?
                 .data["parameter"] == "uid")
-        let stranger = notifier.stranger()
-        #expect(await error { _ = try await stranger.call(Notifier.Devices.List()) }?.code == .unauthenticated)
-        await stranger.close()
+        let anonymous = notifier.anonymousClient()
+        #expect(await error { _ = try await anonymous.call(Notifier.Devices.List()) }?.code == .unauthenticated)
+        await anonymous.close()
         _ = try await notifier.call(Notifier.Devices.Unregister(device: device), as: "u1")
         #expect(try await notifier.client.call(Notifier.Devices.List()).devices.isEmpty)
         await notifier.stop()
@@ -231,7 +231,7 @@ import Testing
     @Test func deadLettersAreListedReplayedAndDropped() async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 2 }
         try await notifier.addDevice(of: "u1", at: "https://example.com/1")
-        channel.answerNext([ScriptedChannel.busy, ScriptedChannel.busy])
+        channel.respondNext([ScriptedChannel.busy, ScriptedChannel.busy])
         let sent = try await notifier.client.call(
             Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
         try await eventually("dead") { try await notifier.client.call(Notifier.Dead.List()).dead.count == 1 }
@@ -265,7 +265,7 @@ import Testing
         for try await event in subscription {
             events.append(try Notifier.Event.decode(event.params))
             if events.count == 2 {
-                channel.answerNext([ScriptedChannel.busy])
+                channel.respondNext([ScriptedChannel.busy])
                 _ = try await notifier.client.call(
                     Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "b")))
             }

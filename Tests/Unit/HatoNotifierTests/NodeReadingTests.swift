@@ -205,7 +205,7 @@ import Testing
         arguments: ["u1", "u3", "u4"].flatMap { large in
             [("", 0), ("x", 0), ("", 2_000)].map { (large, $0.0, $0.1) }
         })
-    func aMemberWithALargeValueKeepsNobodyFromNotifications(large: String, child: String, others: Int) async throws {
+    func memberWithALargeValueDelaysNoNotification(large: String, child: String, others: Int) async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.triggerBytesMax = 1 << 20 }
         var node = JSONObject()
         let text = JSONValue.string(String(repeating: "x", count: 100_000))

@@ -249,7 +249,7 @@ import Testing
         #expect(try await outbox.states(of: id) == [.delivered])
     }
 
-    @Test func leasingTellsWhenTheNextIsDue() async throws {
+    @Test func leasingReturnsWhenTheNextIsDue() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         for name in ["d1", "d2"] { try await outbox.addDevice(name, of: name) }
         try await outbox.send("a", to: ["d1"])
@@ -302,7 +302,7 @@ import Testing
         #expect(try await round(outbox, delivered) == ["a"])
     }
 
-    @Test func oldRowsAreForgotten() async throws {
+    @Test func oldRowsAreDeleted() async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock) { $0.delivery.attemptsMax = 1 }
         try await outbox.addDevice("d1", of: "u1")
@@ -323,7 +323,7 @@ import Testing
         #expect(try #require(store.keptCommits.oldest) > 1)
     }
 
-    @Test func aForgottenNotificationLeavesTheKeyToTheOneThatTookItSince() async throws {
+    @Test func deletedNotificationKeepsTheKeyOfALaterOne() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
         _ = try await outbox.accept(outbox.notification("a", key: "k"))
@@ -337,7 +337,7 @@ import Testing
         #expect(repetition.isRepetition && repetition.notification == second.notification)
     }
 
-    @Test func whatIsStillUnfinishedIsNotForgotten() async throws {
+    @Test func unfinishedDeliveriesAreNotDeleted() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
         let id = try await outbox.send("a")

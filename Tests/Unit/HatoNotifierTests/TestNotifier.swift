@@ -63,7 +63,7 @@ final class TestNotifier: Sendable {
     }
 
     /// A client that has shown nothing.
-    func stranger() -> RPCClient { RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: server.port)) }
+    func anonymousClient() -> RPCClient { RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: server.port)) }
 
     /// Calls as a user.
     func call<Request: RPCRequest>(_ request: Request, as uid: String) async throws -> Request.Result {

@@ -107,7 +107,7 @@ final class ScriptedChannel: Channel {
 
     func shutdown() async {}
 
-    func answerNext(_ outcomes: [DeliveryOutcome]) { state.withLock { $0.script += outcomes } }
+    func respondNext(_ outcomes: [DeliveryOutcome]) { state.withLock { $0.script += outcomes } }
     var deliveries: [Delivery] { state.withLock { $0.deliveries } }
     var titles: [String] { deliveries.compactMap(\.content.text.title) }
     /// The most attempts that were under way at a time.

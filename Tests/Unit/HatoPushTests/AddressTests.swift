@@ -68,7 +68,7 @@ private struct TableResolver: HostResolver {
         #expect(await reason(of: url, allowsPrivate: true, ["example.com": ["8.8.8.8"]]) == "invalid_url")
     }
 
-    @Test func namesAreJudgedByEveryAddressTheyHave() async {
+    @Test func everyAddressOfANameIsChecked() async {
         let table = [
             "good.example": ["8.8.8.8", "2606:4700:4700::1111"], "mixed.example": ["8.8.8.8", "10.0.0.1"],
             "inside.example": ["127.0.0.1"], "empty.example": [], "mapped.example": ["::ffff:169.254.169.254"],

@@ -191,7 +191,7 @@ private final class Counter: Sendable {
         }
     }
 
-    @Test func ofALongAnswerOnlyTheBeginningIsRead() async throws {
+    @Test func onlyTheBeginningOfALongResponseIsRead() async throws {
         let channel = channel()
         let long = [UInt8](repeating: UInt8(ascii: "x"), count: 8 << 20)
         try await with(channel, answer: { HTTPResponse(status: $0 == 1 ? 400 : 200, body: long) }) { receiver in
@@ -245,7 +245,7 @@ private final class Counter: Sendable {
         }
     }
 
-    @Test func nobodyListeningIsAFailure() async throws {
+    @Test func closedPortIsAFailure() async throws {
         let channel = channel()
         let receiver = try await Receiver { _ in HTTPResponse(status: 200) }
         let url = "http://127.0.0.1:\(receiver.port)/"
@@ -258,7 +258,7 @@ private final class Counter: Sendable {
         await channel.shutdown()
     }
 
-    @Test func theAddressIsJudgedAgainBeforeEachSend() async throws {
+    @Test func addressIsCheckedAgainBeforeEachSend() async throws {
         let channel = channel(allowsPrivate: false)
         let outcome = await channel.deliver(delivery(to: "https://inside.example/"))
         guard case .failed(let answer, nil) = outcome else {

@@ -41,7 +41,7 @@ struct BatchMemoryTests {
         #expect(world.state.budget.usedBytes == 0)
     }
 
-    @Test func everyBatchIsAnsweredWhenItsPeerTakesTheOnesBefore() throws {
+    @Test func everyBatchGetsItsResponseWhenThePeerReadsTheEarlierOnes() throws {
         let world = World {
             $0.processBytesInFlightMax = 400_000
             $0.clientBytesInFlightMax = 200_000

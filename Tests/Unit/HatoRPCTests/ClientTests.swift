@@ -85,7 +85,7 @@ struct ClientTests {
         await service.stop()
     }
 
-    @Test func manyCallsInFlightAreAllAnswered() async throws {
+    @Test func manyCallsInFlightAllGetResponses() async throws {
         let service = try await TestService()
         let client = client(service.port)
         let count = 20_000

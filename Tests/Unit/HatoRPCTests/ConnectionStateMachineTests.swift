@@ -321,7 +321,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.memoryChanged(lineBytes: 9, unsentBytes: 9) == 0)
     }
 
-    @Test func connectionClosesWhenEverythingIsAnsweredAndSent() {
+    @Test func connectionClosesWhenAllResponsesAreSent() {
         var machine = machine()
         let request = start(Self.immediate, &machine)
         machine.stopping()

@@ -129,7 +129,7 @@ extension ConnectionWorld {
             lines = []
             slowLines.append(false)
             requests.append(Request(kind: RequestKind(start: .session), line: slowLines.count - 1))
-            answerNow(requests.count - 1, machine.lineArrived(isSlow: false), nil)
+            respondNow(requests.count - 1, machine.lineArrived(isSlow: false), nil)
             machine.inputRefused()
         case .closed: closed()
         }
@@ -158,7 +158,7 @@ extension ConnectionWorld {
         guard var rest = waiting else { return }
         rest.isVerified = true
         waiting = isValid ? rest : nil
-        if !isValid { answerNow(rest.requests[0], rest.sequence, nil) }
+        if !isValid { respondNow(rest.requests[0], rest.sequence, nil) }
     }
 
     private mutating func closed() {
@@ -234,7 +234,7 @@ extension ConnectionWorld {
         if kind.start == .session {
             isChangingIdentity = true
             machine.identityChanged(isTakenOver: false)
-            answerNow(id, rest.sequence, nil)
+            respondNow(id, rest.sequence, nil)
             return true
         }
         requests[id].state = .started
@@ -275,7 +275,7 @@ extension ConnectionWorld {
         }
     }
 
-    private mutating func answerNow(_ id: Int, _ sequence: UInt64, _ entry: Int?) {
+    private mutating func respondNow(_ id: Int, _ sequence: UInt64, _ entry: Int?) {
         requests[id].state = .answered
         leave(sequence, machine.responseCame(sequence, entry, Self.response(id)))
     }

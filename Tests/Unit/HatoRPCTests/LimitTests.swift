@@ -386,8 +386,8 @@ struct LimitTests {
 
     @Test func idleConnectionIsClosedButNotOneThatListens() async throws {
         let service = try await TestService { $0.limits.idleSecondsMax = 2 }
-        let listener = try await answeredPeer(of: service, "check.listen")
-        let idle = try await answeredPeer(of: service, "check.echo")
+        let listener = try await peerWithResponses(of: service, "check.listen")
+        let idle = try await peerWithResponses(of: service, "check.echo")
         #expect(try await idle.response()["error"]?["data"]?["reason"] == "idle")
         try await idle.expectClosed()
         #expect(try await listener.call("check.echo")["result"] != nil)
@@ -396,7 +396,7 @@ struct LimitTests {
 
     /// A peer whose first call got its response. A loaded machine may be so slow that the peer was idle for too long
     /// before: then it is another one.
-    private func answeredPeer(of service: TestService, _ method: String) async throws -> RawPeer {
+    private func peerWithResponses(of service: TestService, _ method: String) async throws -> RawPeer {
         let deadline = ContinuousClock.now + .seconds(240)
         while true {
             let peer = try await service.peer()

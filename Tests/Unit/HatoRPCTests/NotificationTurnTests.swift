@@ -26,7 +26,7 @@ import Testing
 
     private func nextTurn() { server.loop.advanceTime(by: .microseconds(20)) }
 
-    @Test func requestIsAnsweredWhileManyEventsWait() throws {
+    @Test func requestGetsItsResponseWhileManyEventsWait() throws {
         let (flooded, other) = (try server.peer("a"), try server.peer("b"))
         notify(flooded, 0..<5_000)
         server.loop.run()

@@ -9,7 +9,7 @@ struct OrderTests {
         "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"\(method)\",\"params\":{\"gate\":\"\(gate)\"}}\n"
     }
 
-    @Test func hotRequestsStartTogetherAndAreAnsweredInOrder() async throws {
+    @Test func hotRequestsStartTogetherAndRespondInOrder() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.send(
@@ -23,7 +23,7 @@ struct OrderTests {
         await service.stop()
     }
 
-    @Test func coldRequestStartsWhenEarlierOnesAreAnsweredAndHoldsUpLaterOnes() async throws {
+    @Test func coldRequestStartsAfterEarlierResponsesAndDelaysLaterRequests() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.send(
@@ -207,7 +207,7 @@ struct OrderTests {
             #"[{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}]"#
         ),
     ])
-    func examplesOfTheSpecificationAreAnsweredAsItSays(line: String, expected: String) async throws {
+    func examplesOfTheSpecificationGetItsResponses(line: String, expected: String) async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         let response = try await peer.ask(line)

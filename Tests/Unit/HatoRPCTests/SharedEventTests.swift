@@ -11,7 +11,7 @@ import Testing
 struct SharedEventTests {
     private static let limit = 1 << 20
 
-    @Test func eventIsCountedOnceForAllWhoGetIt() throws {
+    @Test func eventIsCountedOnceForAllItsReceivers() throws {
         let server = Server(limit: Self.limit)
         let peers = try (0..<50).map { _ in try server.peer() }
         do {
@@ -96,7 +96,7 @@ struct SharedEventTests {
     }
 
     /// A peer that holds no events stays.
-    @Test func peerThatTakesNoEventIsCutOffWhenOthersWaitForItsRoom() throws {
+    @Test func peerThatReadsNoEventIsClosedWhenOthersWaitForItsMemory() throws {
         let server = Server(limit: Self.limit)
         let (silent, small, waiting) = (try server.peer(), try server.peer(), try server.peer())
         #expect(silent.notify(Self.event("a", 400_000)))

@@ -6,7 +6,7 @@ import Testing
 /// Protocol §1, byte by byte.
 @Suite(.timeLimit(.minutes(10)))
 struct WireTests {
-    @Test func requestIsAnsweredWithItsId() async throws {
+    @Test func responseHasTheIdOfItsRequest() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         let response = try await peer.ask(#"{"jsonrpc":"2.0","id":7,"method":"check.echo","params":{"value":[1,"a"]}}"#)
@@ -42,7 +42,7 @@ struct WireTests {
         await service.stop()
     }
 
-    @Test func manyLinesInOneSegmentAreAllAnsweredInOrder() async throws {
+    @Test func linesOfOneSegmentGetResponsesInOrder() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         let lines = (0..<3_000).map { "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.echo\"}\n" }

@@ -25,7 +25,7 @@ import Testing
         #expect(Set(MemoryShare.all.map(\.name)).count == MemoryShare.all.count)
     }
 
-    @Test func partsOfWhatIsHeldAreTheWholeOfIt() {
+    @Test func partsOfHeldMemoryAddUp() {
         #expect(MemoryShare.listeners.parts + MemoryShare.onDisconnect.parts == MemoryShare.held.parts)
     }
 

@@ -139,7 +139,7 @@ final class AuthorisationWorld {
     }
 
     /// The response to a write of `peer` comes by.
-    func answer(_ peer: HistoryPeer, _ version: UInt64) {
+    func respond(_ peer: HistoryPeer, _ version: UInt64) {
         registry.respond(peer.id, version) { peer.receive(.answered(version, hasWritten: true)) }
     }
 

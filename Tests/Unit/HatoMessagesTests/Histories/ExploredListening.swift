@@ -128,8 +128,8 @@ struct ExploredListening: Hashable {
     mutating func take(_ step: Step) throws {
         switch step {
         case .write(let own, let isLong): try write(own ? 0 : 1, isLong: isLong)
-        case .doubt(let stands): try doubt(stands)
-        case .answer: try answer()
+        case .doubt(let stands): try outdate(stands)
+        case .answer: try respond()
         case .verdict: try authorise()
         case .search: try search()
         case .begin: begin()
@@ -155,11 +155,11 @@ struct ExploredListening: Hashable {
         state.written = child
         states.append(state)
         if child == 0 { dueAnswers.append(newest) }
-        try tellTopic()
+        try changeTopic()
     }
 
     /// A right that was lost comes back, and stays when it stands.
-    private mutating func doubt(_ stands: Bool) throws {
+    private mutating func outdate(_ stands: Bool) throws {
         var state = states[states.count - 1]
         let before = state
         state.mayRead = stands
@@ -174,7 +174,7 @@ struct ExploredListening: Hashable {
         } else {
             try carryOut(machine.cancelled())
         }
-        if state.written != nil { try tellTopic() }
+        if state.written != nil { try changeTopic() }
         if setting.authorisesAtOnce { try authorise() }
     }
 
@@ -188,7 +188,7 @@ struct ExploredListening: Hashable {
         }
     }
 
-    private mutating func answer() throws {
+    private mutating func respond() throws {
         let version = dueAnswers.removeFirst()
         if awaitsAnswer {
             awaitsAnswer = false
@@ -213,7 +213,7 @@ struct ExploredListening: Hashable {
         return [PathChange(path: path, before: .empty, after: node, depths: (2, 2))]
     }
 
-    private mutating func tellTopic() throws {
+    private mutating func changeTopic() throws {
         let before = newest - 1
         recent.changed(at: newest)
         changes.add(change(newest), at: newest)

@@ -331,7 +331,7 @@ final class HistoryWorld {
             try listener.hear(
                 Messages.Event(json: JSONParser.parse(Array(text.utf8)), unknown: .rejected))
             try check(listener, "when it was sent")
-        case .answered(let version, let hasWritten): try checkAnswer(version, hasWritten, on: peer)
+        case .answered(let version, let hasWritten): try checkResponse(version, hasWritten, on: peer)
         }
     }
 
@@ -352,7 +352,7 @@ final class HistoryWorld {
     }
 
     /// Own events come before own responses.
-    private func checkAnswer(_ version: UInt64, _ hasWritten: Bool, on peer: HistoryPeer) throws {
+    private func checkResponse(_ version: UInt64, _ hasWritten: Bool, on peer: HistoryPeer) throws {
         guard !peer.hasRefused else { return }
         for listener in listeners where listener.peer === peer && listener.isOpen && !listener.hasEnded {
             let expected = listener.view(of: state(at: version).node)

@@ -146,7 +146,7 @@ struct WritingTests {
     }
 
     /// A write that records its calls.
-    private final class ToldWrite: StoreWrite {
+    private final class ReportedWrite: StoreWrite {
         private let key: String
         private let isRefused: Bool
         private let steps: Collected<String>
@@ -176,14 +176,14 @@ struct WritingTests {
         try await world.withStore { store, _ in
             let steps = Collected<String>()
             let gate = try await Gate(holding: store)
-            store.submit(ToldWrite("a", steps))
-            store.submit(ToldWrite("b", isRefused: true, steps))
-            store.submit(ToldWrite("c", steps))
+            store.submit(ReportedWrite("a", steps))
+            store.submit(ReportedWrite("b", isRefused: true, steps))
+            store.submit(ReportedWrite("c", steps))
             gate.open()
             _ = try await steps.first(6)
             #expect(try store.snapshot().rows() == ["a=1", "c=1"])
             store.close()
-            store.submit(ToldWrite("d", steps))
+            store.submit(ReportedWrite("d", steps))
             #expect(steps.all.filter { $0.hasPrefix("wrote") } == ["wrote a", "wrote b", "wrote c"])
             #expect(
                 steps.all.filter { $0.hasPrefix("ended") } == [

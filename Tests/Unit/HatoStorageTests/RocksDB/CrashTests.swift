@@ -14,7 +14,7 @@ import Testing
 struct CrashTests {
     private static var rounds: Int { ProcessInfo.processInfo.environment["HATO_FAULT_ROUNDS"].flatMap(Int.init) ?? 3 }
 
-    @Test func everyAnsweredCommitIsThereAndNoHalfOnes() async throws {
+    @Test func everyAcknowledgedCommitIsThereAndNoHalfOnes() async throws {
         let seed =
             ProcessInfo.processInfo.environment["HATO_FAULT_SEED"].flatMap(UInt64.init) ?? .random(in: 0..<1_000_000)
         print("crash test: HATO_FAULT_SEED=\(seed)")
@@ -31,7 +31,7 @@ struct CrashTests {
                 defer { store.close() }
                 if let epoch { #expect(store.epoch == epoch) }
                 epoch = store.epoch
-                let answered = try answeredVersions(in: folder)
+                let answered = try acknowledgedVersions(in: folder)
                 #expect(store.version >= answered.max() ?? 0, "seed \(seed) round \(round)")
                 try check(store, answered, "seed \(seed) round \(round)")
                 sum = store.version
@@ -66,7 +66,7 @@ struct CrashTests {
         }
     }
 
-    private func answeredVersions(in folder: TemporaryFolder) throws -> [UInt64] {
+    private func acknowledgedVersions(in folder: TemporaryFolder) throws -> [UInt64] {
         guard let text = try? String(contentsOfFile: folder.path("answered"), encoding: .utf8) else { return [] }
         // A kill may cut the last line short.
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { UInt64($0) }

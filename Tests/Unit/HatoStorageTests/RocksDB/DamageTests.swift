@@ -89,7 +89,7 @@ struct DamageTests {
     }
 
     @Test(arguments: ["missing", "empty", "garbage"])
-    func aDamagedAnsweredFileIsRefusedUnlessTheLossIsAccepted(kind: String) async throws {
+    func damagedFileOfAcknowledgedVersionsIsRefusedUnlessTheLossIsAccepted(kind: String) async throws {
         try await TemporaryFolder.with { folder in
             let (path, _, _) = try await writeStore(in: folder)
             let answered = URL(fileURLWithPath: path + "/answered")
@@ -119,7 +119,7 @@ struct DamageTests {
         }
     }
 
-    @Test func aTornWriteOfTheAnsweredFileLeavesTheOtherPlace() async throws {
+    @Test func tornWriteOfTheAcknowledgedVersionLeavesTheOtherCopy() async throws {
         try await TemporaryFolder.with { folder in
             let (path, _, _) = try await writeStore(in: folder)
             let url = URL(fileURLWithPath: path + "/answered")

@@ -8,7 +8,7 @@ import Testing
 /// Tests with a file system of their own, which only root may mount.
 @Suite("A RocksDB store on a bad disk", .serialized, .enabled("only root may mount a tmpfs") { SmallDisk.isPossible })
 struct DiskTests {
-    @Test func aFullDiskEndsTheStoreAndLosesNothingAnswered() async throws {
+    @Test func fullDiskEndsTheStoreAndLosesNoAcknowledgedCommit() async throws {
         try await SmallDisk.with(megabytes: 16) { disk in
             let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
             let ends = Collected<StoreError>()

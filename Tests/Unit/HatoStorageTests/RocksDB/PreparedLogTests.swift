@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A RocksDB store with a prepared log")
 struct PreparedLogTests {
-    @Test func answeredCommitsSurviveTheProcess() async throws {
+    @Test func acknowledgedCommitsSurviveTheProcess() async throws {
         try await CrashedLog.with { crash, _ in
             try crash.expectAllWhole(crash.before, "before")
             try crash.expectAllWhole(crash.after, "after")

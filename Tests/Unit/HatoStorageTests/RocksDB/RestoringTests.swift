@@ -187,7 +187,7 @@ struct RestoringTests {
 
     /// Writes continue while the backup is made: the copy is one state of them, the returned version, and no log of
     /// RocksDB holds a part of it, which could be lost silently.
-    @Test func aBackupUnderLoadHoldsExactlyTheVersionItAnswers() async throws {
+    @Test func backupUnderLoadHoldsExactlyTheVersionOfItsResult() async throws {
         try await TemporaryFolder.with { folder in
             let store = try RocksDBStore.open(folder: folder.path("live"), options: .small)
             defer { store.close() }

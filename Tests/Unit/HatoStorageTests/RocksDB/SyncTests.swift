@@ -32,7 +32,7 @@ import HatoTesting
             while !isThere(), Date() < deadline { usleep(500) }
         }
 
-        @Test func nothingIsVisibleOrAnsweredBeforeItIsSynced() async throws {
+        @Test func nothingIsVisibleOrAcknowledgedBeforeItIsSynced() async throws {
             try await withStore { store, faults, _ in
                 try await store.put(["a": "1"])
                 let before = faults.attempts
@@ -233,7 +233,7 @@ import HatoTesting
         /// The machine fails: the logs hold exactly what was synced. Every acknowledged commit is in it, and the
         /// `answered` file, which is never synced, is not ahead of it.
         @Test(arguments: [1, .max])
-        func syncedLogHoldsEverythingAnswered(overlapWritesMin: Int) async throws {
+        func syncedLogHoldsEveryAcknowledgedCommit(overlapWritesMin: Int) async throws {
             try await withStore(overlapWritesMin: overlapWritesMin) { store, faults, folder in
                 let writers = (0..<4).map { writer in
                     Task {

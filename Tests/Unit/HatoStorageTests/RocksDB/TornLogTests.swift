@@ -47,7 +47,7 @@ struct TornLogTests {
         }
     }
 
-    @Test func aLostSectorOfWhatWasAnsweredIsRefusedAndTheLogKept() async throws {
+    @Test func lostSectorOfAcknowledgedCommitsIsRefusedAndTheLogKept() async throws {
         try await CrashedLog.with { crash, _ in
             var bytes = crash.before
             let sector = crash.ends[0] / 2 / 512 * 512
@@ -66,7 +66,7 @@ struct TornLogTests {
     }
 
     /// Later records say that it had been synced.
-    @Test func aLostSectorIsRefusedAlsoWhenTheAnsweredFileIsStale() async throws {
+    @Test func lostSectorIsRefusedAlsoWhenTheAcknowledgedVersionIsStale() async throws {
         try await CrashedLog.with { crash, random in
             for round in 0..<4 {
                 var bytes = crash.after

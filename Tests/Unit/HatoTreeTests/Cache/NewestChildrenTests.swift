@@ -7,7 +7,7 @@ import Testing
 @Suite struct NewestChildrenTests {
     private func key(_ milliseconds: Int64) -> PushKey { PushKey(milliseconds: milliseconds, random: (1, 2)) }
 
-    @Test func secondPushIntoARoomReadsNothing() throws {
+    @Test func secondPushIntoACollectionReadsNothing() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, cache: NodeCache())
         let room = try TreePath("/rooms/r1")

@@ -101,7 +101,7 @@ import Testing
         #expect(try QueryPlan.indexed(TreeQuery(), at: path, in: tree.catalog) == .priorities)
     }
 
-    @Test func indexAnswersOnlyWhenItIsBuilt() throws {
+    @Test func indexIsUsedOnlyWhenItIsBuilt() throws {
         var tree = IndexedTree()
         try tree.set("/chats/c1/messages", messages(9))
         try tree.set("/chats/c2/messages", messages(4))

@@ -39,7 +39,7 @@ struct WrittenDataTests {
     }
 
     /// A verdict of rules holds as long as no commit affects its reads.
-    @Test func readsAreTouchedWhenTheirAnswerChanges() throws {
+    @Test func readsAreTouchedWhenTheirResultChanges() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         var untouched = 0
@@ -57,7 +57,7 @@ struct WrittenDataTests {
                 let path = try TreePath(keys: Self.path(0...4, &random).map { try TreeKey($0) })
                 for aspect in [RulesRead.Aspect.value, .existence, .children, .priority] {
                     let isTouched = plan.changes.contains { RulesRead(path: path, aspect: aspect).isTouched(by: $0) }
-                    let isSame = Self.answer(before, path, aspect) == Self.answer(after, path, aspect)
+                    let isSame = Self.text(before, path, aspect) == Self.text(after, path, aspect)
                     if !isTouched { untouched += 1 }
                     #expect(
                         isSame || isTouched,
@@ -98,7 +98,7 @@ struct WrittenDataTests {
         #expect(rows.visited <= removed.count + 1)
     }
 
-    private static func answer(_ node: TreeNode, _ path: TreePath, _ aspect: RulesRead.Aspect) -> String {
+    private static func text(_ node: TreeNode, _ path: TreePath, _ aspect: RulesRead.Aspect) -> String {
         switch aspect {
         // The result of `val()`: it changes when children come or go.
         case .value: "\(String(describing: node.leaf(at: path))), \(node.hasChildren(at: path))"

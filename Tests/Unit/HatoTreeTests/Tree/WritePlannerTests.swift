@@ -67,7 +67,7 @@ struct WritePlannerTests {
         #expect(throws: TreeError.self) { try tree.apply(push, history: history) }
     }
 
-    @Test func pushIntoARoomTakesOneRead() throws {
+    @Test func pushIntoACollectionTakesOneRead() throws {
         let tree = MemoryTree()
         try tree.apply(.push(["text": "x"], at: TreePath("/rooms/r1"), key: key))
         try tree.apply(.push(["text": "x"], at: TreePath("/rooms/r2"), key: key))
