@@ -40,6 +40,7 @@ public struct CommandClient: Sendable {
         try await rpc.subscribe(method: method, params: identified(params))
     }
 
+    /// Closes the connection.
     public func close() async { await rpc.close() }
 
     /// The connection is authenticated; only `as` must be in every call, with the key that allows it.

@@ -44,22 +44,30 @@ public struct CommandOutput: Sendable {
     }
 
     /// Prints one JSON value, on one line; indented on a terminal.
+    ///
+    /// - Throws: `CommandFailure` when standard output cannot be written.
     public func show(_ value: JSONValue) throws {
         try standardOutput((isForPeople ? IndentedJSON.bytes(of: value) : value.encoded) + [UInt8(ascii: "\n")])
     }
 
     /// Prints one JSON value on one line, also on a terminal: an event of a stream.
+    ///
+    /// - Throws: `CommandFailure` when standard output cannot be written.
     public func showLine(_ value: JSONValue) throws {
         try standardOutput(value.encoded + [UInt8(ascii: "\n")])
     }
 
     /// Prints the table on a terminal, otherwise the JSON value.
+    ///
+    /// - Throws: `CommandFailure` when standard output cannot be written.
     public func show(_ value: JSONValue, as table: CommandTable?) throws {
         guard isForPeople, let table else { return try show(value) }
         try standardOutput(Array(table.text.utf8))
     }
 
     /// Prints one member of a result; a string without quotes, everything else as JSON.
+    ///
+    /// - Throws: `CommandFailure` when the result has no such member, or standard output cannot be written.
     public func show(member: String, of result: JSONValue) throws {
         guard let value = result[member] else {
             let names = result.object?.members.map(\.name).joined(separator: ", ") ?? "none"
@@ -70,11 +78,15 @@ public struct CommandOutput: Sendable {
     }
 
     /// Prints text that is itself the result: a page of metrics.
+    ///
+    /// - Throws: `CommandFailure` when standard output cannot be written.
     public func show(text: String) throws {
         try standardOutput(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
     /// Prints bytes that are themselves the result: a page of an export.
+    ///
+    /// - Throws: `CommandFailure` when standard output cannot be written.
     public func show(bytes: [UInt8]) throws {
         try standardOutput(bytes)
     }

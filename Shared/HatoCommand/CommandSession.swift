@@ -30,6 +30,8 @@ public enum CommandSession {
     }
 
     /// Runs the work of a command that calls no service.
+    ///
+    /// - Throws: `ExitCode` when `work` has thrown; the error is then on standard error.
     public static func reporting<Target: CommandTarget>(
         _ target: Target.Type, _ output: CommandOutput, _ work: () async throws -> Void
     ) async throws {

@@ -26,6 +26,8 @@ public struct SigningKey: Sendable {
     public var verificationKey: VerificationKey { VerificationKey(kid: kid, key: key.publicKey) }
 
     /// A JWT with these claims. Takes 14 µs.
+    ///
+    /// - Throws: the errors of the cryptography library.
     public func sign(_ claims: JSONObject) throws -> String {
         let header: JSONObject = ["alg": "ES256", "kid": .string(kid), "typ": "JWT"]
         let input =

@@ -60,6 +60,8 @@ public struct Rules: Sendable {
     }
 
     /// Like `authoriseRead(_:_:)`, with a recording of the evaluation.
+    ///
+    /// - Throws: the errors of the data.
     public func authoriseRead(
         _ path: TreePath, _ situation: RulesContext, recording: inout RulesRecording
     ) throws -> RulesVerdict {
@@ -80,6 +82,8 @@ public struct Rules: Sendable {
     }
 
     /// Like `authoriseWrite(_:_:)`, with a recording of the evaluation.
+    ///
+    /// - Throws: the errors of the data.
     public func authoriseWrite(
         _ targets: [RulesTarget], _ situation: RulesContext, recording: inout RulesRecording
     ) throws -> RulesVerdict {

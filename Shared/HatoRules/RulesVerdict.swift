@@ -32,6 +32,7 @@ public struct RulesContext {
 public struct RulesTarget: Sendable {
     /// The node that is written.
     public var path: TreePath
+    /// The new node; empty for a removal.
     public var node: TreeNode
 
     public init(path: TreePath, node: TreeNode) {

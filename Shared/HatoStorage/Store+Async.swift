@@ -2,6 +2,8 @@ extension Store {
     /// Runs `body` as one transaction; returns when its commit is durable.
     ///
     /// Cancelling the task does not cancel the write: it is in the queue already.
+    ///
+    /// - Throws: the error that `body` threw, or `StoreError`.
     public func write<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome
     ) async throws -> Committed<Outcome> {
@@ -21,6 +23,8 @@ extension Store {
     public func submitRead(_ body: @escaping @Sendable () -> Void) { submitRead(of: nil, body) }
 
     /// Runs `body` on a reader thread against the newest durable state.
+    ///
+    /// - Throws: the error that `body` threw, or `StoreError`.
     public func read<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreSnapshot) throws -> Outcome
     ) async throws -> Outcome {

@@ -188,6 +188,8 @@ extension StoreSnapshot {
 
 extension StoreReading {
     /// The total bytes of the keys and values of a range; reads all of them.
+    ///
+    /// - Throws: the errors of `scan`.
     public func bytes(of range: KeyRange) throws -> UInt64 {
         var sum: UInt64 = 0
         try scan(range, reverse: false) { key, value in

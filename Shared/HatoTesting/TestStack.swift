@@ -47,6 +47,8 @@ public final class TestStack: Sendable {
     }
 
     /// Runs `body` with a stack that is stopped afterwards, also when it throws.
+    ///
+    /// - Throws: `TestStackError` when the stack cannot be started, and the errors of `body`.
     public static func run<Value: Sendable>(
         _ arguments: [String] = [], _ body: (TestStack) async throws -> Value
     ) async throws -> Value {
@@ -112,6 +114,8 @@ public final class TestStack: Sendable {
     }
 
     /// Creates an account: with an e-mail address, or anonymous.
+    ///
+    /// - Throws: the `RPCError` of the call.
     public func newUser(email: String? = nil, password: String = "correct horse battery") async throws -> Auth.Session {
         let client = client(.auth)
         let session = try await client.call(Auth.SignUp(email: email, password: email == nil ? nil : password))

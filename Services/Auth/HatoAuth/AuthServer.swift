@@ -7,12 +7,15 @@ import Logging
 public final class AuthServer: Sendable {
     /// The address it listens on.
     public let host: String
+    /// The port it listens on.
     public let port: Int
     private let service: AuthService
     private let server: RPCServer
     private let upkeep: Task<Void, Never>
 
     /// Starts listening as `configuration` says; methods, health and name are set here.
+    ///
+    /// - Throws: `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
     public static func start(_ service: AuthService, _ configuration: RPCServerConfiguration) async throws -> AuthServer
     {
         var configuration = configuration

@@ -29,6 +29,8 @@ public final class AuthService: Sendable {
     private let storeEnd = Mutex<String?>(nil)
 
     /// Opens the service on a store, which holds its keys; a new store gets new ones.
+    ///
+    /// - Throws: the errors of the store; `RecordError` when its keys are missing, incomplete or of another format.
     public static func open(
         _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
         environment: AuthEnvironment

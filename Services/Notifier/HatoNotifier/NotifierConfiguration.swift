@@ -17,6 +17,7 @@ public struct NotifierConfiguration: Sendable {
     public var administratorKeys: AdministratorKeys
     /// Shown to messages, to follow its feed and read recipients; nil leaves triggers without a feed.
     public var administratorKey: String?
+    /// The addresses that webhooks may have.
     public var addresses = AddressGuard.Policy()
     /// Bounds of the look-ups of their names.
     public var lookUps = ResolverLimits()

@@ -9,6 +9,7 @@ public import Logging
 public final class NotifierServer: Sendable {
     /// The address it listens on.
     public let host: String
+    /// The port it listens on.
     public let port: Int
     private let service: NotifierService
     private let server: RPCServer
@@ -20,6 +21,8 @@ public final class NotifierServer: Sendable {
 
     /// Takes the outbox of `store` up where it was left, listens, then follows the feeds and delivers what waits. The
     /// server closes the store when it is shut down.
+    ///
+    /// - Throws: the errors of the store; `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
     public static func start(
         _ configuration: NotifierConfiguration, store: any Store, logger: Logger
     ) async throws -> NotifierServer {
@@ -35,6 +38,8 @@ public final class NotifierServer: Sendable {
     }
 
     /// The same with other ways to reach devices.
+    ///
+    /// - Throws: the errors of the store; `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
     public static func start(
         _ configuration: NotifierConfiguration, store: any Store, channels: [any Channel], logger: Logger
     ) async throws -> NotifierServer {

@@ -148,6 +148,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 extension JSONValue {
     /// The text, when it is a string.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
+    /// The number, when it is a number.
     public var number: Double? { if case .number(let value) = self { value } else { nil } }
     /// The number, when it is integral and below 2^53: only then the double certainly equals the written number.
     public var integer: Int64? { number?.exactInteger }

@@ -61,6 +61,7 @@ public enum Effect: String, FieldChoice {
 
 /// An example call of a method, for the documents and for the test that every example decodes.
 public struct RPCExample<Request: RPCRequest>: Sendable {
+    /// The params of the call.
     public var request: Request
     /// The result of the request.
     public var result: Request.Result

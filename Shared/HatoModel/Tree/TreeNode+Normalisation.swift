@@ -20,6 +20,8 @@ extension TreeNode {
 
 extension TreePriority {
     /// The priority in a JSON value at `path` (which ends in `.priority`); nil for null.
+    ///
+    /// - Throws: `ArgumentError` for a value that is no priority, and the errors of `serverValues`.
     public static func normalized(
         json: JSONValue, at path: TreePath, serverValues: some ServerValueSource
     ) throws -> TreePriority? {

@@ -25,6 +25,7 @@ public enum TreePriority: Sendable {
 public struct TreeChild: Sendable, Hashable {
     /// The key.
     public var key: TreeKey
+    /// The node at the key.
     public var node: TreeNode
 
     public init(key: TreeKey, node: TreeNode) {
@@ -215,6 +216,7 @@ extension TreePriority: Hashable {
         }
     }
 
+    /// The priority as a leaf.
     public var leaf: TreeLeaf {
         switch self {
         case .number(let value): .number(value)

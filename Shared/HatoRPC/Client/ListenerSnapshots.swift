@@ -48,6 +48,7 @@ public struct ListenerSnapshots: AsyncSequence, Sendable {
 
 /// The value of a listener at one version.
 public struct ListenerSnapshot: Sendable {
+    /// The version of the store that the value is of.
     public let version: UInt64
     /// What has happened since the snapshot before, in the order of `ChildEventReducer`; of the first one all children
     /// are added.

@@ -2,6 +2,7 @@
 public struct RPCClientConfiguration: Sendable {
     /// The name or address of the server.
     public var host: String
+    /// The port of the server.
     public var port: Int
     /// How TLS is spoken; nil: not at all.
     public var tls: RPCClientTLS?

@@ -14,6 +14,7 @@ public struct RPCServerConfiguration: Sendable {
     public var loops = 2
     /// What `service.health` and the OpenRPC document call the service.
     public var service: String
+    /// The version that both of them show.
     public var version: String
     /// The declared methods of the service; each must have a handler before the server starts.
     public var methods: [any RPCRequest.Type] = []

@@ -1,5 +1,6 @@
 /// One problem of a rules text and its position: line and column count from 1, columns in Unicode scalars.
 public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The line, from 1.
     public var line: Int
     /// The column in the line, from 1.
     public var column: Int
@@ -17,6 +18,7 @@ public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// All problems of a rules text, in the order of the text. Never empty.
 public struct RulesProblems: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The problems; never empty.
     public var problems: [RulesProblem]
 
     public init(_ problems: [RulesProblem]) { self.problems = problems }

@@ -139,6 +139,7 @@ public struct Setting: Sendable, Hashable {
 public struct ServiceAddress: Sendable, Hashable, CustomStringConvertible {
     /// The host name or address.
     public var host: String
+    /// The port.
     public var port: Int
 
     public init(host: String, port: Int) {

@@ -1,5 +1,6 @@
 /// One durable commit, as followers see it.
 public struct Commit: Sendable {
+    /// The version of the commit.
     public var version: UInt64
     /// What the transaction recorded; empty when it recorded nothing.
     public var record: [UInt8]
@@ -16,7 +17,9 @@ public struct Commit: Sendable {
 /// Commits that became durable with one sync (or a part of them, see `Store.submitSnapshot`), oldest first, and the
 /// state after them.
 public struct CommitGroup: Sendable {
+    /// The commits, oldest first.
     public var commits: [Commit]
+    /// The state after the last of them.
     public var snapshot: any StoreSnapshot
     /// How long the sync took.
     public var syncTime: Duration
@@ -32,6 +35,7 @@ public struct CommitGroup: Sendable {
 public struct Committed<Outcome: Sendable>: Sendable {
     /// What the write closure returned.
     public var outcome: Outcome
+    /// The version at which the write is durable.
     public var version: UInt64
 
     public init(outcome: Outcome, version: UInt64) {

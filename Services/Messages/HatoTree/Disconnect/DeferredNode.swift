@@ -149,6 +149,7 @@ extension DeferredNode {
 public struct DeferredWrite: Sendable, Hashable {
     /// May be a priority path: then `node` is that priority as a leaf.
     public var path: TreePath
+    /// The node to write; its server values are resolved when it is written.
     public var node: DeferredNode
 
     init(path: TreePath, node: DeferredNode) {

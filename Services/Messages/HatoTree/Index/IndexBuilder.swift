@@ -25,6 +25,7 @@ public struct IndexBuilder {
     ///
     /// - Parameter nodesMax: the maximum number of nodes to read, so that a page is short also where there is little
     ///   to index.
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func page(after cursor: IndexCursor?, childrenMax: Int, nodesMax: Int = 10_000) throws -> IndexPage {
         var page = IndexPage(index: definition.id)
         let base = codec.key(of: fixedPrefix)
@@ -138,6 +139,8 @@ extension IndexKeyCodec {
     }
 
     /// The number of rows of an index; stops counting at `limit`.
+    ///
+    /// - Throws: the errors of the reader.
     public func count(_ definition: IndexDefinition, reading reader: any TreeReader, limit: Int) throws -> Int {
         let prefix = prefix(of: definition.id)
         var count = 0

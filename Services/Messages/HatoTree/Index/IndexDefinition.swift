@@ -6,6 +6,7 @@ public import HatoRules
 /// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never reused, so that
 /// rows of a dropped index can be deleted in the background.
 public struct IndexDefinition: Sendable, Hashable {
+    /// Unique in its database.
     public var id: UInt32
     /// The keys and wildcards that lead to the indexed collections.
     public var segments: [RulesIndex.Segment]

@@ -45,6 +45,8 @@ public struct QueryRunner {
     }
 
     /// The position of a child in the order of a query; nil when the child does not exist.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func sortKey(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortKey? {
         let child = TreePath(uncheckedKeys: path.keys + [key])
         switch query.order {
@@ -70,6 +72,8 @@ public struct QueryRunner {
     }
 
     /// The selected children as a node, for comparison and for rules.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func node(_ sortKeys: [SortKey], at path: TreePath) throws -> TreeNode {
         .object(
             unsorted: try sortKeys.map {

@@ -37,6 +37,9 @@ public struct QueryWindow: Sendable {
     }
 
     /// Reads the window.
+    ///
+    /// - Throws: `TreeError.tooBig` when the keys of the children exceed `bytesMax` of the runner, and its other
+    ///   errors.
     public init(_ query: TreeQuery, at path: TreePath, by plan: QueryPlan, reading runner: QueryRunner) throws {
         self.query = query
         self.path = path
@@ -72,15 +75,16 @@ public struct QueryWindow: Sendable {
     /// The visible children in query order, for a listener's first event.
     ///
     /// - Parameter runner: reads the state that was applied last.
+    /// - Throws: the errors of the runner.
     public func sortKeys(reading runner: QueryRunner) throws -> [SortKey] {
         if case .sortKeys(let sortKeys) = content { return Array(sortKeys.visible) }
         return try runner.sortKeys(query, at: path, by: plan)
     }
 
-    /// Applies the changes of one or more commits, in order, and returns the update for listeners. When the reader
-    /// throws, the window is unchanged.
+    /// Applies the changes of one or more commits, in order, and returns the update for listeners.
     ///
     /// - Parameter runner: reads the state after the last of these commits.
+    /// - Throws: the errors of the runner; the window is then unchanged.
     public mutating func apply(_ changes: [PathChange], reading runner: QueryRunner) throws -> ListenerUpdate {
         var touched = TouchedChildren()
         for change in changes {

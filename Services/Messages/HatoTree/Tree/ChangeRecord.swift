@@ -9,6 +9,7 @@ public struct ChangeRecord: Sendable, Hashable {
     /// kept (`PathChange.isTruncated`).
     public static let nodeBytesMax = 1024 * 1024
 
+    /// The version of the commit.
     public var version: UInt64
     /// Milliseconds since 1970, equal to the timestamps of the write.
     public var time: Int64

@@ -30,6 +30,9 @@ extension NodeReader {
     }
 
     /// Writes the node at `path` with `true` for each of its children; a leaf with its value.
+    ///
+    /// - Throws: `TreeError.tooBig` when the JSON exceeds `bytesMax` bytes, `TreeError.corrupted` for rows that
+    ///   cannot be decoded, and the errors of the reader.
     public func writeShallow(_ path: TreePath, to writer: inout JSONWriter, bytesMax: Int = .max) throws {
         if try path.isPriority || leaf(at: path) != nil {
             writer.write(try node(at: path).plain)

@@ -63,11 +63,16 @@ public struct NodeReader {
     }
 
     /// The primitive at `path`, without its priority; nil where the node is missing or an object. One look-up.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
         guard let value = try reader.get(codec.key(of: path).span) else { return nil }
         return try TreeLeafCodec.decode(value.span)
     }
 
+    /// The priority of the node at `path`; nil when it has none.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func priority(at path: TreePath) throws -> TreePriority? {
         var key = codec.key(of: path)
         key.append(TreeKeyCodec.priorityMark)
@@ -76,6 +81,8 @@ public struct NodeReader {
     }
 
     /// Whether there is a value at or below `path`.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader.
     public func exists(at path: TreePath) throws -> Bool {
         var found = false
         try scan(codec.key(of: path)) { _, _ in
@@ -86,6 +93,8 @@ public struct NodeReader {
     }
 
     /// Visits the keys of the children of `path` in order, after `key` if that is given, and skips their descendants.
+    ///
+    /// - Throws: `TreeError.corrupted` for rows that cannot be decoded, and the errors of the reader and of `visit`.
     public func forEachChildKey(
         of path: TreePath, after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
     ) throws {

@@ -25,6 +25,7 @@ public struct RowBatch: Sendable {
     public var isEmpty: Bool { operations.isEmpty }
     /// The number of operations.
     public var count: Int { operations.count }
+    /// The bytes of the keys and values of all operations.
     public var byteCount: Int { bytes.count }
 
     /// Reserves memory for operations and their bytes.
@@ -33,6 +34,7 @@ public struct RowBatch: Sendable {
         bytes.reserveCapacity(byteCount)
     }
 
+    /// Adds the operation that writes a row.
     public mutating func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
         let start = bytes.count
         append(key)
@@ -41,6 +43,7 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
     }
 
+    /// Adds the operation that deletes a row.
     public mutating func delete(_ key: Span<UInt8>) {
         let start = bytes.count
         append(key)

@@ -19,7 +19,7 @@ public struct RowPaths {
     /// Whether the current row is the priority of a node.
     public var isPriority: Bool { cursor.isPriority }
 
-    /// Moves to a row of the node; throws `TreeError.corrupted` for a key that cannot be read.
+    /// Moves to a row of the node. Throws `TreeError.corrupted` for a key that cannot be read.
     public mutating func advance(to key: Span<UInt8>) throws {
         let kept = try cursor.advance(to: key)
         ends.removeLast(ends.count - kept)

@@ -25,7 +25,9 @@ public struct TreeNodeDraft {
     public struct Summary {
         /// Whether there is neither a value nor children.
         public var isEmpty = true
+        /// The primitive; nil when the node is missing or an object.
         public var leaf: TreeLeaf?
+        /// The priority; nil when there is none.
         public var priority: TreePriority?
     }
 

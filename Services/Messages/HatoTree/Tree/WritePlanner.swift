@@ -114,6 +114,8 @@ public struct WritePlanner: Sendable {
     public func storedData(in turn: Turn) -> StoredData { StoredData(in: turn, codec: codec) }
 
     /// Whether this is a push that an earlier attempt, with the same key of the client, has already written.
+    ///
+    /// - Throws: the errors of the reader and of the history.
     public func isRepeated(
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)?
     ) throws -> Bool {
@@ -177,7 +179,7 @@ public struct WritePlanner: Sendable {
             throw ArgumentError(
                 reason: "conflicting_paths",
                 "The path \(targets[upper.offset].path) is at or above \(targets[lower.offset].path); "
-                    + "one update may set each place only once, e.g. {\"a/b\": 1, \"a/c\": 2}")
+                    + "an update may set each node only once, e.g. {\"a/b\": 1, \"a/c\": 2}")
         }
     }
 
@@ -229,6 +231,8 @@ extension WritePlanner {
     /// commits since. A push with a key that is taken changes nothing: `check` decides whether it is a repetition.
     ///
     /// It has no turn, so it neither reads nor fills the planner's cache, which follows the order of application.
+    ///
+    /// - Throws: `TreeError.tooBig` when the node of a condition is too large, and the errors of the reader.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> OptimisticPlan {
         let targets = resolved.targets
         var draft = draft(resolved.mutation, reading: reader)
@@ -255,6 +259,9 @@ extension WritePlanner {
 
     /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed; for a push
     /// with a key that is taken, that it is a repetition.
+    ///
+    /// - Throws: `TreeError.keyExists` when the push is no repetition, `.etagMismatch` or `.versionMismatch` when the
+    ///   condition does not hold, and the errors of the reader and of the history.
     public func check(
         _ ahead: OptimisticPlan, of resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)?
     ) throws {

@@ -40,6 +40,7 @@ public struct IndexCheck {
     /// Checks the automatic index of priorities, whose rows `TreeCheck` has looked up; returns their number.
     ///
     /// - Parameter wanted: the expected number of rows.
+    /// - Throws: the errors of the reader and of `advance`.
     public func runPriorities(wanted: Int, isComplete: Bool, advance: () throws -> Void) throws -> Int {
         let rows = try countRows(of: IndexKeyCodec.priorities, advance)
         if isComplete, rows == wanted { return rows }
@@ -50,6 +51,8 @@ public struct IndexCheck {
     }
 
     /// Finds rows of indexes that are not declared: no write updates or removes them.
+    ///
+    /// - Throws: the errors of the reader.
     public func findUndeclared(_ catalog: IndexCatalog) throws {
         let known = Set(catalog.definitions.map(\.id) + [IndexKeyCodec.priorities])
         let prefix = indexCodec.prefix

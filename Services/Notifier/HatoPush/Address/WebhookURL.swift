@@ -4,6 +4,7 @@ public struct WebhookURL: Sendable, Hashable {
     public var scheme: String
     /// Lower case, without brackets; an IPv4 address only in its one decimal spelling.
     public var host: String
+    /// The port; without one in the text, that of the scheme.
     public var port: Int
     /// Path and query, beginning with `/`.
     public var target: String

@@ -54,6 +54,7 @@ public enum WebhookSignature {
 
 /// The three headers of Standard Webhooks as they were received.
 public struct WebhookHeaders: Sendable, Hashable {
+    /// `webhook-id`: the same for all attempts of a delivery.
     public var id: String?
     /// `webhook-timestamp`: seconds since 1970.
     public var timestamp: String?
