@@ -29,8 +29,12 @@ struct QueryTables {
             #expect(query.select(from: node).map(\.key.text) == keys, "\(query.json.text), over values")
             let indexed = try QueryPlan.indexed(query, at: path, in: world.catalog)
             for plan in [indexed, .everyChild] {
-                let found = try world.runner.sortKeys(query, at: path, by: plan).map(\.key.text)
-                #expect(found == keys, "\(query.json.text), by \(plan)")
+                let found = try world.runner.sortKeys(query, at: path, by: plan)
+                #expect(found.map(\.key.text) == keys, "\(query.json.text), by \(plan)")
+                var shallow = JSONWriter()
+                try world.runner.writeShallow(found, to: &shallow)
+                let members = try JSONParser.parse(shallow.bytes.span).object?.members
+                #expect(members?.map(\.name) == keys, "\(query.json.text), the keys alone")
             }
             #expect(try TreeQuery(query.json) == query, "\(query.json.text), written and read again")
         }

@@ -31,8 +31,8 @@ extension Messages {
             .optional(
                 "shallow", \.shallow,
                 """
-                True: each child that has children is `true` instead of its value. Not together with `query` \
-                or `export`; false when absent
+                True: the value is an object with `true` for each child, or for each that `query` selects; a \
+                leaf is its value. Not together with `export`; false when absent
                 """,
                 example: true),
             .optional(

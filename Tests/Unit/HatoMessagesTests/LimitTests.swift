@@ -170,7 +170,7 @@ import Testing
     @Test func combinationsThatMeanNothingAreRefused() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
-            var get = Messages.Get(path: "/a", query: TreeQuery(order: .key))
+            var get = Messages.Get(path: "/a", query: TreeQuery(order: .key), form: .export)
             get.shallow = true
             #expect(await refusal { try await client.call(get) }?.reason == "shallow_alone")
             get.shallow = nil

@@ -18,14 +18,16 @@ import Testing
             commit: FeedCommit(version: version, epoch: "e", time: 0, changes: [change]), reservation: nil)
     }
 
-    /// A new recipient can have had a later notification already.
-    @Test func allPartsOfANotificationGoToTheRecipientsOfTheFirst() async throws {
+    /// A new recipient can have had a later notification already, unless the list could not be kept.
+    @Test(arguments: [true, false])
+    func allPartsOfANotificationGoToTheRecipientsOfTheFirst(isKept: Bool) async throws {
         let outbox = try await Outbox.test(MemoryStore(), TestClock()) {
             $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
         }
         for user in users + ["u99"] { try await outbox.addDevice(user, of: user) }
         let messages = MessagesClient(RPCClientConfiguration(host: "127.0.0.1", port: 1))
         let budget = TriggerBudget(outbox.limits)
+        let full = isKept ? nil : budget.parted.reserveNow(budget.parted.bytes)
         let source = TriggerSource(
             database: .default, messages: messages, outbox: outbox, budget: budget,
             notices: ThrottledNotices(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
@@ -45,6 +47,7 @@ import Testing
         #expect(handler.take([commit(1)]) == 0)
         _ = try await handler.turn()
         #expect(!handler.isIdle)
+        #expect(isKept == (budget.parted.free > 0 && budget.parted.free < budget.parted.bytes))
         let newer = try await outbox.store.read { [users] snapshot in
             var list = RecipientList()
             try list.add(users + ["u99"], in: snapshot, .init(countMax: 100, bytesMax: 1 << 20))
@@ -57,7 +60,9 @@ import Testing
         let notified = try await outbox.store.read { snapshot in
             try snapshot.rows(RecordKey(.delivery)).compactMap { try snapshot.record(DeliveryRecord.self, $0.key)?.uid }
         }
-        #expect(notified.sorted() == users)
+        #expect(notified.sorted() == users + (isKept ? [] : ["u99"]))
+        withExtendedLifetime(full) {}
+        #expect(budget.parted.free == (isKept ? budget.parted.bytes : 0))
         await readings.stop()
         await messages.close()
     }

@@ -79,14 +79,12 @@ final class FakeMessages: Sendable {
     ) throws -> Messages.Get.Result {
         if let query = request.query {
             let children = query.select(from: try TreeNode(json: value))
-            let value = JSONObject(uniqueMembers: children.map { .init($0.key.text, $0.node.export) })
-            return .init(value: .object(value), keys: children.map(\.key.text), version: version)
+            let isShallow = request.shallow == true
+            let members = children.map { JSONObject.Member($0.key.text, isShallow ? true : $0.node.export) }
+            return .init(
+                value: .object(JSONObject(uniqueMembers: members)), keys: children.map(\.key.text), version: version)
         }
-        guard request.shallow == true, case .object(let node) = value else {
-            return .init(value: value, version: version)
-        }
-        let members = node.members.map { JSONObject.Member($0.name, $0.value.object == nil ? $0.value : true) }
-        return .init(value: .object(JSONObject(uniqueMembers: members)), version: version)
+        return .init(value: value, version: version)
     }
 
     private static func follow(

@@ -300,7 +300,8 @@ import Testing
         var limits = NotifierLimits()
         limits.triggerBytesMax = bytes
         let budget = TriggerBudget(limits)
-        let parts = [budget.changes.bytes, budget.transactions.bytes, budget.reads.bytes, budget.lists.bytesMax]
+        let lists = budget.lists.bytesMax + budget.parted.bytes
+        let parts = [budget.changes.bytes, budget.transactions.bytes, budget.reads.bytes, lists]
         #expect(parts.allSatisfy { $0 <= bytes / 4 })
         // A response takes twice its bytes while it comes, once more as a text, and what is made of it.
         #expect(budget.keysTextMax * TriggerBudget.bytesPerLineByte + budget.listMax <= budget.recipientsRead)

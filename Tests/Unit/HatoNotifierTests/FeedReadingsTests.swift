@@ -77,13 +77,4 @@ import Testing
         await readings.stop()
         #expect(reader.begun == 2)
     }
-
-    @Test func nodesThatAreLargeAreRememberedForSomeReadings() throws {
-        let nodes = LargeNodes()
-        let paths = try (0..<100).map { try TreePath("/n\($0)") }
-        for path in paths { nodes.insert(path) }
-        #expect(paths.count { nodes.contains($0) } == 64)
-        nodes.insert(paths[99])
-        #expect((0..<20).count { _ in nodes.contains(paths[99]) } == 16)
-    }
 }

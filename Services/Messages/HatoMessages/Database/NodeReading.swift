@@ -42,7 +42,11 @@ struct NodeReading {
             let runner = runner
             let sortKeys = try runner.sortKeys(
                 query, at: request.path, by: plan(query, request.path), sortKeyBytesMax: bytesMax)
-            try runner.write(sortKeys, at: request.path, format, to: &writer)
+            if request.shallow == true {
+                try runner.writeShallow(sortKeys, to: &writer)
+            } else {
+                try runner.write(sortKeys, at: request.path, format, to: &writer)
+            }
             writer.member("keys")
             QueryRunner.writeKeys(sortKeys, to: &writer)
         } else if request.shallow == true {
@@ -79,10 +83,10 @@ struct NodeReading {
 extension Messages.Get {
     /// Refuses parameters that mean nothing together.
     func checkCombination() throws(RPCError) {
-        if shallow == true, query != nil || export == true {
+        if shallow == true, export == true {
             throw .invalidArgument(
                 "shallow", reason: "shallow_alone",
-                "shallow cannot be combined with query or export, e.g. {\"path\": \"/chats\", \"shallow\": true}")
+                "shallow cannot be combined with export, e.g. {\"path\": \"/chats\", \"shallow\": true}")
         }
         guard query != nil else { return }
         if etag == true {

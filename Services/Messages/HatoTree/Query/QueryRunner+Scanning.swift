@@ -29,7 +29,12 @@ extension QueryRunner {
         let (lower, upper) = bounds(base, range)
         guard !found.isFull, lower.lexicographicallyPrecedes(upper) else { return }
         let query = TreeQuery(order: .key, start: .init(.null, range.start), end: .init(.null, range.end))
+        var child: [UInt8] = []
         try nodes.reader.scan(lower: lower, upper: upper, reverse: found.isReverse) { row, _ in
+            // A step costs a tenth of a seek, and most children that are no leaves have more than two rows.
+            if !child.isEmpty, row.begins(with: child.span) {
+                return TreeKeyCodec.upperBound(of: child).map { .seek($0) } ?? .stop
+            }
             guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
                 let key = TreeKeyCodec.decode(row.extracting(base.count..<end))
             else { throw TreeError.corrupted("a row whose key cannot be read") }
@@ -38,9 +43,11 @@ extension QueryRunner {
                 try found.add(sortKey)
                 if found.isFull { return .stop }
             }
-            let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
-            if found.isReverse { return .seek(TreeKeyCodec.lastBefore(prefix)) }
-            return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
+            child.removeAll(keepingCapacity: true)
+            row.extracting(0..<end).withUnsafeBufferPointer { child.append(contentsOf: $0) }
+            guard found.isReverse else { return .next }
+            defer { child.removeAll(keepingCapacity: true) }
+            return .seek(TreeKeyCodec.lastBefore(child))
         }
     }
 

@@ -23,6 +23,20 @@ extension QueryRunner {
         writer.endObject()
     }
 
+    /// Writes the object with `true` for each of these children, in this order; reads nothing.
+    ///
+    /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
+    public func writeShallow(_ sortKeys: [SortKey], to writer: inout JSONWriter) throws {
+        let limit = JSONLimit(bytesMax: bytesMax, after: writer.count)
+        writer.beginObject()
+        for sortKey in sortKeys {
+            writer.member(sortKey.key.text)
+            writer.write(true)
+            try limit.check(writer)
+        }
+        writer.endObject()
+    }
+
     /// The longest ascending start of these children in key order.
     private static func ascendingStart(of sortKeys: ArraySlice<SortKey>) -> ArraySlice<SortKey> {
         var end = sortKeys.startIndex + 1

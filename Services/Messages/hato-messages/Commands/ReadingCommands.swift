@@ -3,6 +3,18 @@ import HatoCommand
 import HatoModel
 import HatoRPC
 
+/// How a value is written.
+struct FormOptions: ParsableArguments {
+    @Flag(help: "The names of the children without their data.") var shallow = false
+    @Flag(help: "With priorities, without arrays.") var export = false
+
+    func validate() throws {
+        if shallow, export { throw ValidationError("Give --shallow or --export, not both.") }
+    }
+
+    var form: Messages.Get.Form { shallow ? .shallow : export ? .export : .plain }
+}
+
 struct GetCommand: RequestCommand {
     typealias Target = MessagesTarget
     static let configuration = CommandConfiguration(commandName: "get", abstract: Messages.Get.summary)
@@ -10,23 +22,17 @@ struct GetCommand: RequestCommand {
     @OptionGroup var options: ClientOptions
     @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path.") var path: String
-    @Flag(help: "The names of the children without their data.") var shallow = false
-    @Flag(help: "With priorities, without arrays.") var export = false
+    @OptionGroup var form: FormOptions
     @Flag(help: "The etag too.") var etag = false
-
-    func validate() throws {
-        if shallow, export { throw ValidationError("Give --shallow or --export, not both.") }
-    }
 
     func request() throws -> Messages.Get {
         Messages.Get(
             database: try databaseOption.name(), path: try TreePath(path),
-            form: shallow ? .shallow : export ? .export : .plain,
-            etag: etag ? true : nil)
+            form: form.form, etag: etag ? true : nil)
     }
 
     func table(_ result: JSONValue) -> CommandTable? {
-        guard shallow, let children = result["value"]?.object else { return nil }
+        guard form.shallow, let children = result["value"]?.object else { return nil }
         var table = CommandTable(["child"])
         for child in children.members { table.append([.string(KeyEscaping.unescape(child.name))]) }
         return table
@@ -42,13 +48,13 @@ struct QueryCommand: RequestCommand {
     @OptionGroup var databaseOption: DatabaseOption
     @OptionGroup var query: QueryOptions
     @Argument(help: "The path of the collection.") var path: String
-    @Flag(help: "With priorities, without arrays.") var export = false
+    @OptionGroup var form: FormOptions
 
     func request() throws -> Messages.Get {
         Messages.Get(
             database: try databaseOption.name(), path: try TreePath(path),
             query: try query.query() ?? TreeQuery(order: .key),
-            form: export ? .export : .plain)
+            form: form.form)
     }
 
     /// A row for each child, a column for each member of any of them.

@@ -80,6 +80,16 @@ final class ByteBudget: Sendable {
         }
     }
 
+    /// The same without waiting; nil: they are not free.
+    func reserveNow(_ wanted: Int) -> Reservation? {
+        let isFree = state.withLock { state in
+            guard state.waiting.isEmpty, wanted <= state.free else { return false }
+            state.free -= wanted
+            return true
+        }
+        return isFree ? Reservation(self, wanted) : nil
+    }
+
     private func giveBack(_ bytes: Int) {
         let admitted: [Waiter] = state.withLock { state in
             state.free += bytes
@@ -106,6 +116,8 @@ struct TriggerBudget: Sendable {
     let longReads: ByteBudget
     /// Recipients that were read.
     let lists: RecipientLists
+    /// Those of firings of which parts are to come.
+    let parted: ByteBudget
 
     init(_ limits: NotifierLimits) {
         let part = max(1, limits.triggerBytesMax / 4)
@@ -114,6 +126,7 @@ struct TriggerBudget: Sendable {
         reads = ByteBudget(max(part, Self.readsMin))
         longReads = ByteBudget(reads.bytes / 2)
         lists = RecipientLists(bytesMax: part / 2)
+        parted = ByteBudget(part / 2)
     }
 
     /// Of one database.

@@ -18,8 +18,9 @@ struct ChangeHandler: Sendable {
     /// By trigger, the recipients of firings in this pass that are not done.
     private var passedOver: [Int: [RecipientLists.Source: RecipientList]] = [:]
     /// By trigger, the recipients of the firing of which parts are to come: those that were there for its first part,
-    /// by which later firings came before the others.
-    private var parted: [Int: RecipientList] = [:]
+    /// by which later firings came before the others. Where they are too many to be kept, no later firing does, and
+    /// they are read again.
+    private var parted: [Int: (list: RecipientList, reservation: ByteBudget.Reservation)] = [:]
 
     /// Firings that are looked at to find out which lists will be needed.
     private static let upcomingMax = 64
@@ -142,8 +143,14 @@ struct ChangeHandler: Sendable {
         window.spent(
             bytes, on: firing, through: part.isLast ? nil : part.recipients.last?.uid, max: budget.turn)
         guard !firing.isAhead else { return }
-        parted[firing.index] = part.isLast ? nil : list
-        if !part.isLast { passedOver[firing.index] = [wanted: list] }
+        guard !part.isLast else {
+            parted[firing.index] = nil
+            return
+        }
+        passedOver[firing.index] = [wanted: list]
+        if parted[firing.index] == nil, let reservation = budget.parted.reserveNow(list.bytes) {
+            parted[firing.index] = (list, reservation)
+        }
     }
 
     /// The next recipients of a firing; nil: it waits for earlier ones of its trigger.
@@ -163,7 +170,7 @@ struct ChangeHandler: Sendable {
             return whole.isLast ? whole : part(within: min(budget.turn / 2 - spent, free))
         }
         let earlier = passedOver[firing.index] ?? [:]
-        if list.count <= Self.overtakingMax, earlier[wanted] == nil {
+        if parted[firing.index] != nil, list.count <= Self.overtakingMax, earlier[wanted] == nil {
             let whole = part(within: min(budget.turn - spent, free))
             if whole.isLast, earlier.values.allSatisfy({ !$0.hasUsers(of: whole) }) { return whole }
         }
@@ -187,7 +194,7 @@ struct ChangeHandler: Sendable {
     private mutating func list(
         _ wanted: RecipientLists.Source, for firing: Firing
     ) async throws -> RecipientList? {
-        if firing.through != nil, let list = parted[firing.index] { return list }
+        if firing.through != nil, let parted = parted[firing.index] { return parted.list }
         if let known = source.list(wanted, for: firing) { return known }
         switch wanted {
         case .named: return try await source.read(firing.trigger.namedUIDs, as: wanted)

@@ -12,8 +12,6 @@ struct TriggerSource: Sendable {
     let budget: TriggerBudget
     /// Notices that any user with write access can cause.
     let notices: ThrottledNotices
-    /// Nodes of which the keys could not be read at once.
-    private let largeNodes = LargeNodes()
     /// One list at a time is read page by page, or waits for a turn of the feed after that.
     private let longListPlace = ByteBudget(1)
 
@@ -37,14 +35,7 @@ struct TriggerSource: Sendable {
 
     /// Reads the devices of recipients that are known.
     func read(_ uids: [String], as source: RecipientLists.Source) async throws -> RecipientList {
-        try await read(uids, as: source, at: budget.lists.tick())
-    }
-
-    /// The same of those that were recipients at a time.
-    private func read(
-        _ uids: [String], as source: RecipientLists.Source, at time: UInt64
-    ) async throws -> RecipientList {
-        let bounds = bounds
+        let (time, bounds) = (budget.lists.tick(), bounds)
         let list = try await outbox.store.read { snapshot in
             var list = RecipientList()
             _ = try list.add(uids, in: snapshot, bounds)
@@ -59,79 +50,36 @@ struct TriggerSource: Sendable {
     func read(_ need: FeedReadings.Need) async throws -> FeedReadings.Found {
         switch need {
         case .node(let path): return try await readNode(path)
-        case .recipients(let path):
-            if !largeNodes.contains(path) {
-                if let found = try await readShortList(path) { return found }
-                largeNodes.insert(path)
-            }
-            return try await readLongList(path)
+        case .recipients(let path): return try await readList(path)
         }
     }
 
-    /// Recipients that are the keys of a node; nil: they cannot be read at once.
-    private func readShortList(_ path: TreePath) async throws -> FeedReadings.Found? {
-        let reservation = try await budget.reads.reserve(budget.recipientsRead)
-        let time = budget.lists.tick()
-        var uids: [String] = []
+    /// Recipients that are the keys of a node.
+    private func readList(_ path: TreePath) async throws -> FeedReadings.Found {
+        let bounds = bounds
+        let begin = { KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax) }
+        var held = [try await budget.reads.reserve(budget.recipientsRead)]
+        var (reading, list, time, isLong) = (begin(), RecipientList(), budget.lists.tick(), false)
         do {
-            guard
-                let few = try await messages.fewKeys(
-                    database, path, outbox.limits, textBytesMax: budget.keysTextMax)
-            else { return nil }
-            uids = few
-        } catch let error as RPCError { try passOver(error, path) }
-        let list = try await read(uids, as: .keys(of: path), at: time)
-        return FeedReadings.Found(value: .recipients(list), time: time, reservations: [reservation])
-    }
-
-    /// Has its turn among such lists, and delays no others.
-    private func readLongList(_ path: TreePath) async throws -> FeedReadings.Found {
-        let place = try await longListPlace.reserve(1)
-        let reservation = try await budget.longReads.reserve(budget.recipientsRead)
-        let (time, bounds) = (budget.lists.tick(), bounds)
-        var list = RecipientList()
-        var reading = KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax)
-        while let uids = try await next(&reading, path) {
-            let (former, last) = (list, reading.last)
-            let ahead: UserAhead
-            (list, ahead) = try await outbox.store.read { snapshot in
-                var list = former
-                let passed = try list.add(uids, in: snapshot, bounds)
-                return (list, try snapshot.userAhead(of: last, passed: passed))
+            while let uids = try await reading.next() {
+                let (former, last) = (list, reading.last)
+                let ahead: UserAhead
+                (list, ahead) = try await outbox.store.read { snapshot in
+                    var list = former
+                    let passed = try list.add(uids, in: snapshot, bounds)
+                    return (list, try snapshot.userAhead(of: last, passed: passed))
+                }
+                reading.goOn(at: ahead)
+                guard !isLong, reading.hasMore else { continue }
+                // More than a page: begins again in its turn among such lists, which delays no others.
+                held = []
+                held = [try await longListPlace.reserve(1), try await budget.longReads.reserve(budget.recipientsRead)]
+                (reading, list, time, isLong) = (begin(), RecipientList(), budget.lists.tick(), true)
             }
-            reading.goOn(at: ahead)
-        }
+        } catch let error as RPCError { try passOver(error, path) }
         list.sort()
         budget.lists.keep(list, RecipientLists.Key(database: database, source: .keys(of: path)), readAt: time)
-        return FeedReadings.Found(value: .recipients(list), time: time, reservations: [place, reservation])
-    }
-
-    private func next(_ reading: inout KeyReading, _ path: TreePath) async throws -> [String]? {
-        do {
-            do { return try await reading.next() } catch let error as RPCError where error.isTooBig {
-                return try await pass(&reading, error, path)
-            }
-        } catch let error as RPCError {
-            try passOver(error, path)
-            return nil
-        }
-    }
-
-    /// Goes on behind a child that does not fit alone: no user with devices is before the next one.
-    private func pass(_ reading: inout KeyReading, _ error: RPCError, _ path: TreePath) async throws -> [String]? {
-        let key = reading.passedKey
-        if key.isEmpty {
-            notices.notice(
-                .trigger("unreadable"),
-                "a child is too large to be read; a trigger may go without recipients whose uids are numbers",
-                ["path": "\(path)"], level: .warning)
-        }
-        let ahead = try await outbox.store.read { try $0.userAhead(of: key, passed: 1) }
-        switch ahead.user {
-        case .none: return nil
-        case .unknown: throw error
-        case .uid(let uid): return try await reading.pass(uid) ? [uid] : []
-        }
+        return FeedReadings.Found(value: .recipients(list), time: time, reservations: held)
     }
 
     private var bounds: RecipientList.Bounds {

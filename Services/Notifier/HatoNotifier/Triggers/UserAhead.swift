@@ -22,21 +22,27 @@ extension StoreReading {
     /// Devices that are found before they are visited.
     private static var foundMax: Int { 512 }
 
+    /// Between a text of bytes below this and any other, the order of rows is that of the tree's keys; it differs
+    /// between characters that begin with these bytes (`UTF16Order`).
+    private static var plainEnd: UInt8 { 0xEE }
+
     /// The next user behind a key.
     func userAhead(of key: String?, passed: Int) throws -> UserAhead {
         var ahead = UserAhead(user: .unknown, passed: passed)
-        // Where both are plain text, the order of rows is that of the tree's keys; users that are numbers come first
-        // there, and were before.
-        guard let key, key.utf8.allSatisfy({ $0 < 0x80 }), KeyOrder.integer(key) == nil else { return ahead }
-        let (table, behind) = (RecordKey(.deviceOfUser), RecordKey(.deviceOfUser).with(key))
+        // Users that are numbers come first among the tree's keys, and were before.
+        guard let key, KeyOrder.integer(key) == nil else { return ahead }
+        let table = RecordKey(.deviceOfUser)
+        let plain = key.utf8.prefix { $0 < Self.plainEnd }
+        let isPlain = plain.count == key.utf8.count
+        let lower = isPlain ? table.with(key).end : table.bytes + plain + [Self.plainEnd]
         var steps = 0
         ahead.user = .none
-        try scan(KeyRange(lower: behind.end ?? behind.bytes, upper: table.end), reverse: false) { row, _ in
+        try scan(KeyRange(lower: lower ?? table.bytes, upper: table.end), reverse: false) { row, _ in
             var reader = RecordKeyReader(row.copied)
             let uid = reader.text()
             steps += 1
             ahead.user = .unknown
-            guard let uid, steps < Self.stepsMax, uid.utf8.allSatisfy({ $0 < 0x80 }) else { return .stop }
+            guard let uid, steps < Self.stepsMax, uid.utf8.allSatisfy({ $0 < Self.plainEnd }) else { return .stop }
             ahead.user = .none
             if TreeKey.problem(uid) != nil || KeyOrder.integer(uid) != nil { return .next }
             ahead.user = .uid(uid)

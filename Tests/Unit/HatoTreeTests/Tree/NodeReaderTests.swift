@@ -137,6 +137,29 @@ struct NodeReaderTests {
         #expect(counting.rowsSeen < 50)
     }
 
+    /// A page by key costs two rows for each child at most, and no value.
+    @Test(arguments: [TreeQuery.Limit.first(30), .last(30)])
+    func shallowQueryByKeyReadsNothingBelowTheChildren(limit: TreeQuery.Limit) throws {
+        let large = JSONValue.array(Array(repeating: .string(String(repeating: "x", count: 90)), count: 300))
+        var rowsSeen: [Int] = []
+        for value in [true, large] {
+            let tree = MemoryTree()
+            for index in 10..<70 { try tree.set("/list/u\(index)", value) }
+            let counting = CountingReader(tree.rows)
+            let runner = QueryRunner(counting, codec: tree.codec, indexCodec: IndexKeyCodec(prefix: [1]), bytesMax: 340)
+            let query = TreeQuery(order: .key, limit: limit)
+            let sortKeys = try runner.sortKeys(query, at: TreePath("/list"), by: .keys)
+            rowsSeen.append(counting.rowsSeen)
+            var writer = JSONWriter()
+            try runner.writeShallow(sortKeys, to: &writer)
+            #expect(counting.rowsSeen == rowsSeen.last)
+            #expect(sortKeys.count == 30 && writer.bytes.count == 30 * 11 + 1)
+            let small = QueryRunner(counting, codec: tree.codec, indexCodec: IndexKeyCodec(prefix: [1]), bytesMax: 300)
+            #expect(throws: TreeError.self) { try small.writeShallow(sortKeys, to: &writer) }
+        }
+        #expect(rowsSeen[0] <= 31 && rowsSeen[1] <= 60, "\(rowsSeen)")
+    }
+
     @Test func childKeysComeInOrderAfterTheOneGiven() throws {
         let tree = MemoryTree()
         try tree.set("/", ["b": ["x": 1], "a": ["y": 1, "z": 2], "10": 1, "9": 2])
