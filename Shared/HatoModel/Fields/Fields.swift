@@ -63,8 +63,12 @@ public struct Fields<Root: Sendable>: Sendable {
 
     @inline(__always)
     private func position(of name: String, expected: Int) -> Int? {
-        if expected < list.count, list[expected].name.hasSameBytes(as: name) { return expected }
-        for index in list.indices where list[index].name.hasSameBytes(as: name) { return index }
+        var index = expected
+        for _ in list.indices {
+            if index >= list.count { index = 0 }
+            if list[index].name.hasSameBytes(as: name) { return index }
+            index &+= 1
+        }
         return nil
     }
 

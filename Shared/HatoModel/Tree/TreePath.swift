@@ -17,20 +17,23 @@ public struct TreePath: Sendable, Hashable {
         var keys: [TreeKey] = []
         keys.reserveCapacity(4)
         var isPriority = false
-        var start = text.utf8.startIndex
-        let end = text.utf8.endIndex
-        while start < end {
-            let stop = text.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? end
-            if start < stop {
+        let bytes = text.utf8.span
+        var (start, first) = (0, text.startIndex)
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != UInt8(ascii: "/") { end += 1 }
+            let last = text.utf8.index(first, offsetBy: end - start)
+            if start < end {
                 if isPriority { throw TreePath.misplacedPriority(text) }
-                let segment = String(text[start..<stop])
+                let segment = String(text[first..<last])
                 if segment.hasSameBytes(as: TreePath.prioritySegment) {
                     isPriority = true
                 } else {
                     keys.append(try TreePath.key(segment, of: text))
                 }
             }
-            start = stop < end ? text.utf8.index(after: stop) : end
+            if end < bytes.count { first = text.utf8.index(after: last) }
+            start = end + 1
         }
         try self.init(checkingDepthOf: keys, isPriority: isPriority)
     }
