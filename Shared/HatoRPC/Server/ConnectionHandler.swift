@@ -140,8 +140,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func mayRead() -> Bool {
-        let unsent = connection.unsentOwnBytes
-        switch state.machine.readAsked(bufferedBytes: lines.count, unsentBytes: unsent, memory.mayHoldMore) {
+        let (buffered, unsent, mayHoldMore) = (lines.count, connection.unsentOwnBytes, memory.mayHoldMore)
+        switch state.machine.readAsked(bufferedBytes: buffered, unsentBytes: unsent, mayHoldMore) {
         case .read: return true
         case .pause: return false
         case .claimLine: return lines.claim()

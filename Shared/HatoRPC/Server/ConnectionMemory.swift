@@ -74,14 +74,15 @@ final class ConnectionMemory {
 
     /// Whether a request of this method may start now.
     func mayStart(_ method: RPCMethod) -> Bool {
-        mayStart(state.machine.requestArrived(method.kind, budget.mayStart(.read, account)), .read)
+        let mayStartRead = budget.mayStart(.read, account)
+        return mayStart(state.machine.requestArrived(method.kind, mayStartRead), .read)
     }
 
     /// Whether a line may be read now: what is in it takes many times its own bytes. A small one is read also when too
     /// much is held, unless requests of the connection are in flight.
     func mayTakeLine(_ size: LineSize) -> Bool {
-        mayStart(
-            state.machine.lineTurnCame(isSmall: size == .small, budget.mayStart(size.use, account)), size.use)
+        let mayStartLine = budget.mayStart(size.use, account)
+        return mayStart(state.machine.lineTurnCame(isSmall: size == .small, mayStartLine), size.use)
     }
 
     func size(of line: ByteBuffer) -> LineSize {

@@ -12,7 +12,7 @@
 /// peer.
 ///
 /// Memory. All bytes that the connection holds are counted here. Whether the client and the process may hold more is
-/// asked of `ProcessBudget` by the handler and passed in.
+/// asked of `ProcessBudget` by the handler and passed in: by a constant, since a call beside it would copy the machine.
 struct ConnectionStateMachine: Hashable, Sendable {
     struct Limits: Hashable, Sendable {
         var requestsInFlightMax: Int
@@ -142,11 +142,11 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// Whether another request may be handed on now.
     ///
     /// - Parameter mayHoldMore: whether client and process may hold more (`ProcessBudget`).
-    func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
+    func mayHandOn(_ mayHoldMore: Bool) -> Bool {
         !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
             && unreservedBatch == nil && (!isLineExempt || waitingBytes != nil)
-            && mayRespond(mayHoldMore())
+            && mayRespond(mayHoldMore)
     }
 
     /// The batch that goes on with a large reservation: its responses have outgrown what a read may take without one.
@@ -176,14 +176,14 @@ struct ConnectionStateMachine: Hashable, Sendable {
     private var isBatchReserved: Bool { currentBatch.flatMap { batches[$0]?.isReserved } ?? false }
 
     /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
-    private func mayRespond(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
+    private func mayRespond(_ mayHoldMore: Bool) -> Bool {
         let waiting = untakenResponseBytes
         guard waiting <= limits.unsentResponseBytesMax else { return false }
-        return waiting <= limits.waitingBytesMax || mayHoldMore()
+        return waiting <= limits.waitingBytesMax || mayHoldMore
     }
 
-    func next(_ mayHoldMore: @autoclosure () -> Bool) -> Step {
-        guard isTaking, mayHandOn(mayHoldMore()) else { return .wait }
+    func next(_ mayHoldMore: Bool) -> Step {
+        guard isTaking, mayHandOn(mayHoldMore) else { return .wait }
         return waitingBytes == nil ? .takeLine : .continueWaiting
     }
 
@@ -234,7 +234,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The turn of an identified request has come.
     ///
     /// - Parameter mayStartRequest: whether client and process may hold the result of another read.
-    func requestArrived(_ kind: RequestKind, _ mayStartRequest: @autoclosure () -> Bool) -> Start {
+    func requestArrived(_ kind: RequestKind, _ mayStartRequest: Bool) -> Start {
         switch kind.start {
         case .session: return .start
         case .afterEarlier where running > 0: return .wait
@@ -242,7 +242,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case .afterEarlier, .immediate:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
             // A connection that holds memory does not wait for those that wait for memory.
-            if isBatchReserved || mayStartRequest() { return .start }
+            if isBatchReserved || mayStartRequest { return .start }
             // With a read in flight, or a response not taken, that is looked at again when it ends, or is taken.
             guard readsInFlight == 0, outputBytes == 0 else { return .wait }
             return exemption == nil ? .askForExemption : .start
@@ -255,10 +255,10 @@ struct ConnectionStateMachine: Hashable, Sendable {
     ///   - isSmall: whether what is in it takes little: it is read whatever is held, but one at a time, beside few slow
     ///     requests.
     ///   - mayStart: whether client and process may hold what is in another line.
-    func lineTurnCame(isSmall: Bool, _ mayStart: @autoclosure () -> Bool) -> Start {
+    func lineTurnCame(isSmall: Bool, _ mayStart: Bool) -> Start {
         if isSmall, running == 0, requestsInFlight < limits.readsInFlightMax { return .start }
         // No other line is taken while the connection has the exemption of one: it is for this one.
-        if isLineExempt || mayStart() { return .start }
+        if isLineExempt || mayStart { return .start }
         // With a request in flight, or a response not taken, that is looked at again when it ends, or is taken.
         guard requestsInFlight == 0, outputBytes == 0, exemption == nil else { return .wait }
         return .askForExemption
@@ -385,23 +385,23 @@ struct ConnectionStateMachine: Hashable, Sendable {
     // MARK: Reading
 
     /// The channel asks for more, or may be asked for what was held.
-    func readAsked(bufferedBytes: Int, unsentBytes: Int, _ mayHoldMore: @autoclosure () -> Bool) -> Reading {
+    func readAsked(bufferedBytes: Int, unsentBytes: Int, _ mayHoldMore: Bool) -> Reading {
         if phase == .lingering { return .read }
         guard phase == .open else { return .pause }
-        if bufferedBytes >= limits.waitingBytesMax, !mayGrowLine(mayHoldMore()) { return .pause }
+        if bufferedBytes >= limits.waitingBytesMax, !mayGrowLine(mayHoldMore) { return .pause }
         // A line that cannot be taken when it is complete, because of a request before it, would keep what it claims.
         let mayClaim = requestsInFlight == 0
-        if bufferedBytes > limits.waitingBytesMax { return mayClaim || mayHoldMore() ? .claimLine : .pause }
+        if bufferedBytes > limits.waitingBytesMax { return mayClaim || mayHoldMore ? .claimLine : .pause }
         let unanswered = unansweredBytes(unsentBytes)
-        guard bufferedBytes >= limits.smallLineBytesMax || unanswered > limits.waitingBytesMax, !mayHoldMore() else {
+        guard bufferedBytes >= limits.smallLineBytesMax || unanswered > limits.waitingBytesMax, !mayHoldMore else {
             return .read
         }
         return unanswered > limits.waitingBytesMax || !mayGrowLine(false) || !mayClaim ? .pause : .claimLine
     }
 
     /// Whether more of a line is read as soon as it may claim its memory: nothing before it waits.
-    func mayGrowLine(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
-        waitingBytes == nil && mayHandOn(mayHoldMore())
+    func mayGrowLine(_ mayHoldMore: Bool) -> Bool {
+        waitingBytes == nil && mayHandOn(mayHoldMore)
     }
 
     mutating func readingChanged(isHeld: Bool) { isReadHeld = isHeld }

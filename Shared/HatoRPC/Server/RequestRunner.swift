@@ -41,7 +41,8 @@ final class RequestRunner {
         isHandingOn = true
         defer { isHandingOn = false }
         handingOn: while true {
-            switch state.machine.next(memory.mayHoldMore) {
+            let mayHoldMore = memory.mayHoldMore
+            switch state.machine.next(mayHoldMore) {
             case .wait: break handingOn
             case .continueWaiting: guard continueWaiting() else { break handingOn }
             case .takeLine:
@@ -181,8 +182,8 @@ final class RequestRunner {
         if isRestRefused { refuseRest() }
     }
 
-    private func take(_ line: Result<ReadLine, JSONError>) {
-        switch line {
+    private func take(_ line: consuming Result<ReadLine, JSONError>) {
+        switch consume line {
         case .failure(let error) where error.reason == .tooManyValues:
             refuse(RPCError.tooManyValues(server.limits.requestMemoryBytesMax))
         case .failure(let error): refuse(RPCError.parseError(error))
@@ -202,7 +203,7 @@ final class RequestRunner {
         respond(sequence, nil, Response.bytes(id: "null", error: error), isError: true)
     }
 
-    private func takeSingle(_ envelope: ReadEnvelope) {
+    private func takeSingle(_ envelope: consuming ReadEnvelope) {
         let method = method(of: envelope)
         let sequence = state.machine.lineArrived(isSlow: method?.kind.isSlow ?? false)
         guard let current = admit(envelope, method, sequence: sequence, entry: nil) else { return }
@@ -254,10 +255,10 @@ final class RequestRunner {
 
     /// Responds at once when there is nothing to call.
     private func admit(
-        _ envelope: ReadEnvelope, _ method: RPCMethod?, sequence: UInt64, entry: Int?
+        _ envelope: consuming ReadEnvelope, _ method: RPCMethod?, sequence: UInt64, entry: Int?
     ) -> CurrentRequest? {
         state.hub.count { $0.requests += 1 }
-        switch envelope {
+        switch consume envelope {
         case .invalid(let id, let detail):
             let response = Response.bytes(id: id ?? "null", error: RPCError.invalidRequest(detail))
             respond(sequence, entry, response, isError: true)
@@ -286,8 +287,7 @@ final class RequestRunner {
     }
 
     /// Identifies the caller, then starts the method; returns the request when it must wait.
-    private func proceed(_ request: CurrentRequest) -> CurrentRequest? {
-        var request = request
+    private func proceed(_ request: consuming CurrentRequest) -> CurrentRequest? {
         if request.caller == nil {
             switch session.identify(&request) {
             case .known(let caller): request.caller = caller
