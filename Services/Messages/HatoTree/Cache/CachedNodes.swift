@@ -9,15 +9,16 @@ struct CachedNodes {
     /// Longer paths are not cached.
     private static let pathBytesMax = 1_024
 
-    /// One node. Belongs to one `CachedNodes`.
+    /// One node. Belongs to one `CachedNodes`, whose mutating methods alone use it, none inside another's change of it:
+    /// the checks of that, at each of its properties, would take as long as the search for the nodes of a write.
     private final class Node {
         let key: TreeKey
-        var facts = NodeFacts()
+        @exclusivity(unchecked) var facts = NodeFacts()
         /// Of a node that is known to have children, and not to be packed.
-        var newest: NewestChildren?
-        var children: [TreeKey: Node] = [:]
+        @exclusivity(unchecked) var newest: NewestChildren?
+        @exclusivity(unchecked) var children: [TreeKey: Node] = [:]
         /// The generation in which it was used last; its ancestors were used in that one or a later one.
-        var generation: UInt64
+        @exclusivity(unchecked) var generation: UInt64
 
         init(_ key: TreeKey, _ generation: UInt64) {
             self.key = key
