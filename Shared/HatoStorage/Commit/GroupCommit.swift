@@ -247,18 +247,19 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         var failure: (any Error)?
         do { try write.write(in: transaction) } catch { failure = error }
         transaction.finish()
-        if failure == nil { failure = transaction.phase.problem }
+        let phase = transaction.phase
+        if failure == nil { failure = phase.problem }
         if let failure {
             backend.discard(transaction)
             return group.add(.write(write, .failure(failure), hasCommit: false))
         }
-        if transaction.phase.hasWritten {
+        if phase.hasWritten {
             backend.apply(transaction)
             group.add(
                 Commit(version: transaction.nextVersion, record: transaction.recorded, note: transaction.note),
                 bytes: transaction.writtenBytes, transaction.newDerived)
         }
-        group.add(.write(write, .success(group.version), hasCommit: transaction.phase.hasWritten))
+        group.add(.write(write, .success(group.version), hasCommit: phase.hasWritten))
     }
 
     private func publish(_ snapshot: any StoreSnapshot) {

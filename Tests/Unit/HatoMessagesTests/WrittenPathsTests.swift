@@ -124,6 +124,23 @@ import Testing
         #expect(creation("/p/k1000", by: "masuo") == nil && creation("/p/k1000", by: "masuo", byteCount: 14) == 1_001)
     }
 
+    @Test func commitsThatAreNotedTogetherWriteBelowTheSameNodes() throws {
+        let (one, two) = (DatabaseID(rawValue: 1), DatabaseID(rawValue: 2))
+        var paths = WrittenPaths(start: 10)
+        paths.append([
+            try note(11, "/a/x/1", one), try note(12, "/a/y/1", one), try note(13, "/a/x/2", two),
+            try note(14, "/a/x/2", one), try note(15, "/b", one),
+        ])
+        let newest: [(path: TreePath, database: DatabaseID, version: UInt64)] = [
+            ("/", one, 15), ("/a", one, 14), ("/a/x", one, 14), ("/a/y", one, 12), ("/b", one, 15), ("/a/x/1", one, 11),
+            ("/", two, 13), ("/a", two, 13), ("/a/x", two, 13),
+        ]
+        for (path, database, version) in newest {
+            #expect(paths.contains(path, of: database, after: version - 1), "\(path) in \(database)")
+            #expect(!paths.contains(path, of: database, after: version), "\(path) in \(database)")
+        }
+    }
+
     private func note(
         _ version: UInt64, _ path: String, _ database: DatabaseID, value: TreeLeaf = .bool(true)
     ) throws -> CommitNote {

@@ -183,9 +183,9 @@ final class CommitQueue: Sendable {
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
         let turn = database.planner.turn(reading: reader)
-        lazy var history = CommitHistory(of: database, parts, uid: write.caller.uid)
+        let history = CommitHistory(of: database, parts, uid: write.caller.uid)
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: turn, at: now)
-        lazy var authoriser = OperationAuthoriser(write, in: database, turn, now: now, history)
+        let authoriser = OperationAuthoriser(write, in: database, turn, now: now, history)
         if !write.caller.isAdministrator {
             if planned == nil { try authoriser.authorise(resolved, by: write.caller) }
             try authoriser.authorise(conditionOf: write.mutation, by: write.caller)

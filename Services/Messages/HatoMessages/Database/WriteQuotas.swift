@@ -54,9 +54,9 @@ final class WriteQuotas: Sendable {
     var isOff: Bool { writesPerSecond <= 0 && bytesPerMinute <= 0 }
 
     /// Throws `MessagesError.writesTooFast` when the client has to wait.
-    func take(_ context: RPCContext, now: Int64) throws(MessagesError) {
+    func take(_ context: RPCContext, now: @autoclosure () -> Int64) throws(MessagesError) {
         if isOff || context.caller.isAdministrator || context.isByAdministrator { return }
-        try take(context.client, bytes: context.byteCount, now: now)
+        try take(context.client, bytes: context.byteCount, now: now())
     }
 
     func take(_ client: String, bytes: Int, now: Int64) throws(MessagesError) {

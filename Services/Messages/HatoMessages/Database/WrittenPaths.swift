@@ -20,6 +20,9 @@ struct WrittenPaths {
     /// Hashes of commits that are being noted, which are not in `newer` yet: many are set together
     /// (`HashedVersions.set`).
     private var gathered: [(hash: UInt64, version: UInt64)] = []
+    /// Where the last change is among them that wrote below the node at each depth: the next change has often the same
+    /// nodes above it, of which only its own version is noted then.
+    private var lastBelow: [Int] = []
     private let seed = UInt64.random(in: .min ... .max)
 
     /// - Parameters:
@@ -47,7 +50,7 @@ struct WrittenPaths {
             let cut = note.cutChanges
             let changes = cut.span
             for index in changes.indices {
-                gather(changes[index], of: note)
+                gather(changes[index].path, createdByteCount: changes[index].createdByteCount, of: note)
                 if gathered.count >= Self.gatheredMax { moveGathered() }
             }
         }
@@ -57,19 +60,30 @@ struct WrittenPaths {
     private mutating func moveGathered() {
         newer.versions.set(gathered)
         gathered.removeAll(keepingCapacity: gathered.count <= 2 * Self.gatheredMax)
+        lastBelow.removeAll(keepingCapacity: true)
     }
 
-    private mutating func gather(_ change: borrowing PathChange, of note: CommitNote) {
-        var path = PathHash(seed, note.database)
-        for index in change.path.keys.indices {
-            gathered.append((path.below, note.version))
-            path.append(change.path.keys[index].text)
+    private mutating func gather(_ path: TreePath, createdByteCount: Int?, of note: CommitNote) {
+        var hash = PathHash(seed, note.database)
+        for depth in path.keys.indices {
+            gatherBelow(hash.below, depth, note.version)
+            hash.append(path.keys[depth].text)
         }
-        gathered.append((path.at, note.version))
-        if let uid = note.uid, let byteCount = change.createdByteCount {
-            gathered.append((path.creation(by: uid), note.version))
-            gathered.append((path.creation(by: uid, byteCount), note.version))
+        gathered.append((hash.at, note.version))
+        if let uid = note.uid, let createdByteCount {
+            gathered.append((hash.creation(by: uid), note.version))
+            gathered.append((hash.creation(by: uid, createdByteCount), note.version))
         }
+    }
+
+    private mutating func gatherBelow(_ hash: UInt64, _ depth: Int, _ version: UInt64) {
+        if depth < lastBelow.count {
+            if gathered[lastBelow[depth]].hash == hash { return gathered[lastBelow[depth]].version = version }
+            lastBelow[depth] = gathered.count
+        } else {
+            lastBelow.append(gathered.count)
+        }
+        gathered.append((hash, version))
     }
 
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
