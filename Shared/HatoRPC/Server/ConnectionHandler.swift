@@ -313,7 +313,10 @@ extension ConnectionHandler {
         settle()
     }
 
-    /// The line waits for memory, and others need what it waits in. It may have ended meanwhile.
+    /// The line lies in memory for medium lines, and is to be looked at.
+    func mediumLineIsDue(_ count: Int?) { lines.lookAtMediumLine(count) }
+
+    /// Others need the memory that the line waits or lies in. It may have ended meanwhile.
     func refuseLine(_ number: Int) {
         guard lines.isUnfinished(number), state.machine.phase == .open else { return }
         requests.refuseUnfinishedLine(RPCError.memoryFull)

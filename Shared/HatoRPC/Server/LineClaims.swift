@@ -27,6 +27,14 @@ struct LineClaims {
         var usedByClient: (String) -> Int
     }
 
+    /// Why a line goes on although nothing fits.
+    enum Exemption {
+        /// It is the one in all.
+        case one
+        /// It is one of medium length.
+        case medium
+    }
+
     /// What becomes of a claim that waits.
     enum Decision: Hashable {
         case grant(Grant)
@@ -129,6 +137,9 @@ struct LineClaims {
         heldChanged(claim.client)
         return claim.granted
     }
+
+    /// The line, one of medium length that goes on although nothing fits, comes slowly.
+    mutating func isOverdue(_ connection: UInt64) { mediums.isOverdue(connection) }
 
     /// A complete line of this client is read elsewhere.
     mutating func chargeBegan(of client: String) {
@@ -238,11 +249,10 @@ struct LineClaims {
     /// What the line has that grows although nothing fits.
     private var exemptBytes: Int { exempt.flatMap { claims[$0]?.granted } ?? 0 }
 
-    /// Whether the line of this connection is the one in all that goes on although nothing fits.
-    func isExempt(_ connection: UInt64) -> Bool { exempt == connection }
-
-    /// Whether the line of this connection is one of medium length that goes on although nothing fits.
-    func isExemptMedium(_ connection: UInt64) -> Bool { mediums.isExempt(connection) }
+    /// Why the line of this connection goes on although nothing fits; nil: it does not.
+    func exemption(of connection: UInt64) -> Exemption? {
+        exempt == connection ? .one : mediums.isExempt(connection) ? .medium : nil
+    }
 
     /// Whether something of this client waits.
     func isWaiting(_ name: String) -> Bool { clients[name]?.byTurn.isEmpty == false }

@@ -32,6 +32,9 @@ final class LineIntake {
     private var isComplete = false
     /// For how many seconds the line went on although nothing fits, and was held up by its own connection.
     private var keptSeconds = 0
+    /// There while the line lies in memory for medium lines, and is not overdue.
+    private var mediumWatch: Scheduled<Void>?
+    private var mediumLooks = 0
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
         self.state = state
@@ -83,8 +86,8 @@ final class LineIntake {
         let capacity = touched(LineBuffer.capacity(for: buffer.count + Self.readBytesMax))
         guard capacity > claimedBytes else { return true }
         beginWatch()
-        let (connection, claimNumber) = (state.connection, claimNumber)
-        let isGranted = state.server.budget.claim(
+        let (connection, budget, claimNumber) = (state.connection, state.server.budget, claimNumber)
+        let isGranted = budget.claim(
             capacity, for: connection.id,
             .init(
                 client: memory.account, resume: { connection.hub.post(.run(connection) { _ in }) },
@@ -92,6 +95,7 @@ final class LineIntake {
         if isGranted {
             claimedBytes = capacity
             memory.count(lineBytes: unclaimedBytes)
+            if mediumWatch == nil, budget.exemption(of: connection.id) == .medium { lookAtMediumLineLater() }
         } else {
             hasWaited = true
         }
@@ -103,6 +107,8 @@ final class LineIntake {
         guard watch != nil else { return }
         watch?.cancel()
         watch = nil
+        mediumWatch?.cancel()
+        (mediumWatch, mediumLooks) = (nil, 0)
         claimNumber &+= 1
         let isLineComplete = isComplete
         claimedBytes = 0
@@ -151,8 +157,8 @@ final class LineIntake {
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
         let isHeldUp = isComplete ? !state.machine.isWaitingToStart : state.machine.isReadHeld && !hasWaited
-        let (isExempt, isExemptMedium) = (budget.isExempt(connection.id), budget.isExemptMedium(connection.id))
-        keptSeconds = isHeldUp && (isExempt || isExemptMedium) ? keptSeconds + 1 : 0
+        let exemption = budget.exemption(of: connection.id)
+        keptSeconds = isHeldUp && exemption != nil ? keptSeconds + 1 : 0
         let isKept = keptSeconds >= state.server.limits.stalledLineSecondsMax
         if isKept, budget.isAwaited(connection.id, of: memory.account) { return true }
         guard !isComplete else {
@@ -160,12 +166,44 @@ final class LineIntake {
             return false
         }
         let sample = LineStall.Sample(
-            count: buffer.count, reserved: isExemptMedium ? max(claimedBytes, budget.mediumLineCapacity) : claimedBytes,
-            isExempt: isExempt,
+            count: buffer.count,
+            reserved: exemption == .medium ? max(claimedBytes, budget.mediumLineCapacity) : claimedBytes,
+            isExempt: exemption == .one,
             mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))
         let isStalled = stall.sampled(sample, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }
         lookInASecond()
         return false
+    }
+
+    // MARK: Medium lines
+
+    /// A medium line is to be complete after this time, or to come quickly.
+    private static let mediumTime = TimeAmount.milliseconds(250)
+    /// It comes quickly when it grows by so much in so much time. A loop that is busy reads once in it at least: what
+    /// waits in the socket comes quickly, however busy the loop is.
+    private static let quickGrowth = (bytes: 16 << 10, time: TimeAmount.milliseconds(10))
+    /// After so many looks it is overdue, however quickly it comes.
+    private static let mediumLooksMax = 4
+
+    private func lookAtMediumLineLater(in time: TimeAmount = mediumTime, from count: Int? = nil) {
+        let connection = state.connection
+        mediumWatch = state.hub.loop.assumeIsolated().scheduleTask(in: time) {
+            connection.handler?.mediumLineIsDue(count)
+        }
+    }
+
+    /// Called when a line that lies in memory for medium lines is to be looked at: then it is overdue, or is looked at
+    /// again.
+    ///
+    /// - Parameter count: how long it was a moment ago; nil: that is not known.
+    func lookAtMediumLine(_ count: Int?) {
+        guard let count else { return lookAtMediumLineLater(in: Self.quickGrowth.time, from: buffer.count) }
+        mediumLooks += 1
+        let isQuick = isComplete || buffer.count - count >= Self.quickGrowth.bytes
+        guard isQuick, isComplete || mediumLooks < Self.mediumLooksMax else {
+            return state.server.budget.lineIsOverdue(of: state.connection.id)
+        }
+        lookAtMediumLineLater()
     }
 }

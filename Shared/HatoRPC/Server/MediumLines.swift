@@ -2,11 +2,12 @@
 ///
 /// How long a line becomes is not known before its end. So each of a few lines gets the memory of the longest medium
 /// line, one of each client, clients in the order in which they came. A line that becomes longer waits in that memory
-/// for more, until it is granted or another client needs the memory: then the newest of these lines is refused, one at
-/// a time.
+/// for more, and one that comes slowly keeps it, until another client needs the memory: then the newest of these lines
+/// is refused, one at a time.
 ///
 /// Clients whose last line was a medium one are first; every second time, it is the one that has waited longest.
-/// Clients whose last line became longer, or did not come to its end, are last, and have no other line refused.
+/// Clients with a line that became longer, came slowly or did not come to its end are last until some lines after it
+/// have come quickly, and have no other line refused.
 struct MediumLines {
     enum Decision: Hashable {
         /// The line may grow to `capacity`.
@@ -22,7 +23,14 @@ struct MediumLines {
         var exempt: UInt64?
     }
 
-    /// By the last line of a client.
+    /// The memory of a line that grows, or has grown.
+    private struct Place {
+        var client: String
+        /// The line became long, or comes slowly.
+        var isOverdue = false
+    }
+
+    /// By the last lines of a client.
     private enum Group: Int {
         case first, unknown, last
     }
@@ -45,14 +53,18 @@ struct MediumLines {
     private var turns = IndexedHeap<String, Rank>()
     private var arrivals = IndexedHeap<String, UInt64>()
     private var isTurnOfArrivals = false
-    /// The clients of the lines that grow, or have grown.
-    private var exempt: [UInt64: String] = [:]
-    /// Those of them that wait for more, the newest first.
-    private var long = IndexedHeap<UInt64, Int>()
-    private var longCount = 0
+    /// The lines that grow, or have grown.
+    private var exempt: [UInt64: Place] = [:]
+    /// Those of them that are overdue, the newest first.
+    private var overdue = IndexedHeap<UInt64, Int>()
+    private var overdueCount = 0
     /// The line that is being refused: its memory is free when it has ended.
     private var refused: UInt64?
-    private var groups = RecentValues<String, Group>()
+    /// How many lines of a client have to come quickly before it is first.
+    private var missing = RecentValues<String, Int>()
+
+    /// After a line that was overdue, or did not come to its end.
+    private static let missingMax = 8
 
     init(capacity: Int, countMax: Int) {
         self.capacity = capacity
@@ -69,11 +81,19 @@ struct MediumLines {
             clients[client, default: Client()].waiting.insert(connection, turn)
         } else {
             clients[client]?.waiting.remove(connection)
-            groups[client] = .last
-            longCount += 1
-            if isExempt(connection) { long.insert(connection, -longCount) }
+            missing[client] = Self.missingMax
+            isOverdue(connection)
         }
         lookAgain(client)
+    }
+
+    /// The line comes slowly.
+    mutating func isOverdue(_ connection: UInt64) {
+        guard let place = exempt[connection], !place.isOverdue else { return }
+        exempt[connection]?.isOverdue = true
+        missing[place.client] = Self.missingMax
+        overdueCount += 1
+        overdue.insert(connection, -overdueCount)
     }
 
     /// - Parameter isWithinShare: whether a client may have `capacity` bytes more.
@@ -86,13 +106,13 @@ struct MediumLines {
             }
             guard exempt.count >= countMax else {
                 isTurnOfArrivals.toggle()
-                exempt[connection] = name
+                exempt[connection] = Place(client: name)
                 clients[name]?.exempt = connection
                 lookAgain(name)
                 return .grow(connection)
             }
-            guard refused == nil, groups[name] != .last, let newest = long.first?.key else { return nil }
-            long.remove(newest)
+            guard refused == nil, group(of: name) != .last, let newest = overdue.first?.key else { return nil }
+            overdue.remove(newest)
             refused = newest
             return .refuse(newest)
         }
@@ -113,15 +133,20 @@ struct MediumLines {
     /// - Parameter isMedium: whether it is complete, and no longer than a medium line.
     mutating func ended(_ connection: UInt64, of client: String, isMedium: Bool) {
         clients[client]?.waiting.remove(connection)
-        if isMedium { groups[client] = .first } else if isExempt(connection) { groups[client] = .last }
+        let place = exempt[connection]
+        if place != nil, !isMedium {
+            missing[client] = Self.missingMax
+        } else if isMedium, place?.isOverdue != true {
+            missing[client] = max(0, (missing[client] ?? 0) - 1)
+        }
         if refused == connection { refused = nil }
         release(connection)
         lookAgain(client)
     }
 
     private mutating func release(_ connection: UInt64) {
-        guard let client = exempt.removeValue(forKey: connection) else { return }
-        long.remove(connection)
+        guard let client = exempt.removeValue(forKey: connection)?.client else { return }
+        overdue.remove(connection)
         clients[client]?.exempt = nil
         lookAgain(client)
     }
@@ -134,9 +159,14 @@ struct MediumLines {
             clients[name] = nil
             return
         }
-        let group = groups[name] ?? .unknown
+        let group = group(of: name)
         turns.insert(name, Rank(group: group, turn: next.priority))
         if group != .last { arrivals.insert(name, next.priority) }
+    }
+
+    private func group(of name: String) -> Group {
+        guard let missing = missing[name] else { return .unknown }
+        return missing == 0 ? .first : .last
     }
 
     private mutating func removeTurn(_ name: String) {

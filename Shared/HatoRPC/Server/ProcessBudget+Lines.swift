@@ -58,11 +58,16 @@ extension ProcessBudget {
         offerLines()
     }
 
-    /// Whether the line of this connection is the one in all that goes on although nothing fits.
-    func isExempt(_ connection: UInt64) -> Bool { lines.withLock { $0.queue.isExempt(connection) } }
+    /// Why the line of this connection goes on although nothing fits; nil: it does not.
+    func exemption(of connection: UInt64) -> LineClaims.Exemption? {
+        lines.withLock { $0.queue.exemption(of: connection) }
+    }
 
-    /// Whether the line of this connection is one of medium length that goes on although nothing fits.
-    func isExemptMedium(_ connection: UInt64) -> Bool { lines.withLock { $0.queue.isExemptMedium(connection) } }
+    /// The line of medium length, which goes on although nothing fits, comes slowly.
+    func lineIsOverdue(of connection: UInt64) {
+        lines.withLock { $0.queue.isOverdue(connection) }
+        offerLines()
+    }
 
     /// Grants what can be granted now.
     func offerLines() {

@@ -70,6 +70,11 @@ struct WaitingTests {
             offer()
         }
 
+        mutating func isOverdue(_ connection: UInt64) {
+            claims.isOverdue(connection)
+            offer()
+        }
+
         mutating func add(_ bytes: Int, to client: String) {
             held[client, default: 0] += bytes
             if bytes < 0 { claims.heldChanged(client) }
@@ -135,7 +140,8 @@ struct WaitingTests {
     @Test func mediumLinesAreNotHeldUpByLongOnes() {
         var lines = Self.full(of: 100)
         #expect(lines.order == [1, 2, 3, 4], "a few, in their order, however much is held")
-        #expect(lines.granted[1] == 20 && lines.claims.isExemptMedium(1), "with all that a medium line may need")
+        #expect(lines.granted[1] == 20, "with all that a medium line may need")
+        #expect(lines.claims.exemption(of: 1) == .medium)
         #expect(lines.refused == [])
         // They become long: each leaves its memory to the next client, until all lines have become long.
         for id in 1...100 as ClosedRange<UInt64> {
@@ -189,6 +195,35 @@ struct WaitingTests {
             "those whose last line came to its end, and those that waited longest")
     }
 
+    @Test func linesThatComeSlowlyLeaveTheirMemoryToOthers() {
+        var lines = Self.full(of: 4)
+        lines.claim(10, by: 20, of: "anna")
+        #expect(lines.refused == [], "they may still come quickly")
+        lines.isOverdue(2)
+        lines.isOverdue(2)
+        lines.isOverdue(3)
+        #expect(lines.refused == [2], "one at a time")
+        lines.end(2, isComplete: false)
+        #expect(lines.order.last == 20 && lines.refused == [2], "none waits")
+    }
+
+    @Test func aClientWithAnOverdueLineIsLastUntilSomeHaveComeQuickly() {
+        var lines = Self.full(of: 4)
+        lines.isOverdue(1)
+        lines.end(1)
+        for round in 0..<10 as Range<UInt64> {
+            let (taken, late, other) = (100 + round, 200 + round, 300 + round)
+            lines.claim(10, by: taken, of: "taken\(round)")
+            lines.claim(10, by: late, of: "many1")
+            lines.claim(10, by: other, of: "other\(round)")
+            lines.end(taken)
+            for id in round < 8 ? [other, late] : [late, other] {
+                #expect(lines.granted[id] != nil)
+                lines.end(id)
+            }
+        }
+    }
+
     @Test func aClientBeyondItsShareFindsNoMemoryOfMediumLines() {
         var lines = Lines(linesMax: 1_000, clientMax: 100, reserved: 80, forCapacity: 20)
         lines.add(2_000, to: "filler")
@@ -219,7 +254,7 @@ struct WaitingTests {
         lines.held["filler"] = 100
         for capacity in [10, 20, 40, 80] { lines.claim(capacity, by: 1, of: "anna") }
         #expect(lines.order == [1, 1, 1, 1])
-        #expect(lines.claims.isExempt(1))
+        #expect(lines.claims.exemption(of: 1) == .one)
         lines.claim(10, by: 2, of: "bea")
         #expect(lines.order.last == 1)
         lines.end(1)
