@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import select
 import subprocess
 import time
@@ -118,6 +119,11 @@ class Server:
             return len(os.listdir(f"/proc/{self.process.pid}/fd"))
         except OSError:
             return 0
+
+    def store_log_bytes(self):
+        """The sizes of all stores' logs that are read at the next start."""
+        logs = pathlib.Path(self.folder, "data").glob("**/*.log")
+        return sum(path.stat().st_size for path in logs)
 
     def kill(self):
         """Ends the process with SIGKILL; clients wait for the next start."""

@@ -1,5 +1,7 @@
 """Attacks that write: large values, values that trigger conditions read, and conditional writes."""
 
+import asyncio
+
 from reading import BIG
 from values import MIB, elements, members, nested, node, repeated, text
 from wire import line, set_line
@@ -49,6 +51,22 @@ def manysets_bytes():
     return {"sets": [
         set_line("/shared/manysets/small", members(40_000, 53)), set_line("/shared/manysets/large", members(250_000, 53)),
         set_line("/shared/manysets/text", node(2)), set_line("/shared/manysets/texts", node(13))]}
+
+
+async def latesets(link):
+    """Sets of 900 kB whose last byte comes after 4.5 s, on 200 connections, each of an account of its own."""
+    await link.open()
+    await link.line()
+    data = memoryview(link.payloads["set"])
+    while True:
+        await link.send(data[:-1], count=0)
+        await asyncio.sleep(4.5)
+        await link.send(data[-1:])
+        await link.line()
+
+
+def latesets_bytes():
+    return {"set": set_line("/shared/latesets", '"' + "x" * 900_000 + '"')}
 
 
 async def nulls(link):
@@ -143,6 +161,7 @@ def ifversion_bytes():
 ATTACKS = (
     Attack("bigsets", (Role(bigsets, 24, accounts=24),), bigsets_bytes),
     Attack("manysets", (Role(manysets, 600, accounts=600),), manysets_bytes),
+    Attack("latesets", (Role(latesets, 200, accounts=200),), latesets_bytes),
     Attack("nulls", (Role(nulls, 40, accounts=24),), nulls_bytes, nulls_triggers),
     Attack("ifversion", (Role(ifversion, 16, accounts=16),), ifversion_bytes),
 )
