@@ -27,14 +27,6 @@ struct LineClaims {
         var usedByClient: (String) -> Int
     }
 
-    /// Why a line goes on although nothing fits.
-    enum Exemption {
-        /// It is the one in all.
-        case one
-        /// It is one of medium length.
-        case medium
-    }
-
     /// What becomes of a claim that waits.
     enum Decision: Hashable {
         case grant(Grant)
@@ -250,7 +242,7 @@ struct LineClaims {
     private var exemptBytes: Int { exempt.flatMap { claims[$0]?.granted } ?? 0 }
 
     /// Why the line of this connection goes on although nothing fits; nil: it does not.
-    func exemption(of connection: UInt64) -> Exemption? {
+    func exemption(of connection: UInt64) -> LineExemption? {
         exempt == connection ? .one : mediums.isExempt(connection) ? .medium : nil
     }
 
@@ -265,4 +257,12 @@ struct LineClaims {
         if (own?.count ?? 0) > (isOwnWaiting ? 1 : 0) { return true }
         return byNeed.count > (byNeed.contains(client) ? 1 : 0)
     }
+}
+
+/// Why a line goes on although nothing fits.
+enum LineExemption {
+    /// It is the one in all.
+    case one
+    /// It is one of medium length.
+    case medium
 }

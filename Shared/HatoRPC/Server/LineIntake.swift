@@ -200,10 +200,9 @@ final class LineIntake {
     func lookAtMediumLine(_ count: Int?) {
         guard let count else { return lookAtMediumLineLater(in: Self.quickGrowth.time, from: buffer.count) }
         mediumLooks += 1
-        let isQuick = isComplete || buffer.count - count >= Self.quickGrowth.bytes
-        guard isQuick, isComplete || mediumLooks < Self.mediumLooksMax else {
-            return state.server.budget.lineIsOverdue(of: state.connection.id)
-        }
-        lookAtMediumLineLater()
+        let isQuick = buffer.count - count >= Self.quickGrowth.bytes
+        if isComplete || isQuick && mediumLooks < Self.mediumLooksMax { return lookAtMediumLineLater() }
+        let id = state.connection.id
+        state.server.budget.offerLines { $0.isOverdue(id) }
     }
 }

@@ -59,19 +59,14 @@ extension ProcessBudget {
     }
 
     /// Why the line of this connection goes on although nothing fits; nil: it does not.
-    func exemption(of connection: UInt64) -> LineClaims.Exemption? {
-        lines.withLock { $0.queue.exemption(of: connection) }
-    }
+    func exemption(of connection: UInt64) -> LineExemption? { lines.withLock { $0.queue.exemption(of: connection) } }
 
-    /// The line of medium length, which goes on although nothing fits, comes slowly.
-    func lineIsOverdue(of connection: UInt64) {
-        lines.withLock { $0.queue.isOverdue(connection) }
-        offerLines()
-    }
-
-    /// Grants what can be granted now.
-    func offerLines() {
-        let calls = lines.withLock { state in state.queue.waitingCount == 0 ? [] : decide(&state, for: nil).calls }
+    /// Grants what can be granted now, after an event.
+    func offerLines(after event: (inout LineClaims) -> Void = { _ in }) {
+        let calls = lines.withLock { state in
+            event(&state.queue)
+            return state.queue.waitingCount == 0 ? [] : decide(&state, for: nil).calls
+        }
         for call in calls { call() }
     }
 
