@@ -20,6 +20,9 @@ public struct VerifiedToken: Sendable, Hashable {
 /// The algorithm is pinned to the key, a key is found by `kid` only, and the token cannot select another algorithm or
 /// key: `none`, HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
 public struct TokenVerifier: Sendable {
+    /// How deep the claims of a token may be: objects and arrays in each other.
+    public static let claimsDepthMax = 16
+
     private let configuration: IdentityConfiguration
     /// The keys by id.
     public private(set) var keys: [String: VerificationKey]
@@ -112,7 +115,7 @@ struct SignedParts {
 
     func claims() throws(TokenError) -> JSONObject {
         guard let bytes = Base64.url.decode(payload),
-            case .object(let claims)? = try? JSONParser.parse(bytes, depth: 16)
+            case .object(let claims)? = try? JSONParser.parse(bytes, depth: TokenVerifier.claimsDepthMax)
         else { throw .malformed }
         return claims
     }

@@ -28,8 +28,8 @@ public struct AuthConfiguration: Sendable {
     public var credentialAgeSecondsMax: Int64 = 300
     /// When refresh tokens rotate and end.
     public var refresh = RefreshPolicy()
-    /// Whether limits by address also apply to loopback addresses, where the gateway and proxies are.
-    public var limitsLoopback = false
+    /// Whether limits by address also apply to loopback addresses.
+    public var limitsLoopback = true
     /// Limits of accounts, sessions and attempts.
     public var limits = AuthLimits()
     /// The only folder for backups; nil: no backups are written.

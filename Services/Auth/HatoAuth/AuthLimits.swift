@@ -22,16 +22,19 @@ public struct AuthLimits: Limits, Hashable {
     public var usersPageMax = 1000
     /// Addresses, and accounts, whose attempts are counted; and clients whose turns at hashing are remembered.
     public var attemptEntriesMax = 100_000
-    /// Wrong passwords for one account that cause no wait.
+    /// Wrong passwords for one account from one network that cause no wait.
     public var failuresFree = 10
-    /// The longest wait of an account after wrong passwords; never permanent, or any client could lock out any account.
+    /// Wrong passwords for one account from all networks that cause no wait; networks from which it has signed in
+    /// before never wait for others.
+    public var failuresFreePerAccount = 100
+    /// The longest wait after wrong passwords.
     public var lockMsMax: Int64 = 15 * 60_000
     /// Wrong passwords are no longer counted after this long without another.
     public var failureMemoryMs: Int64 = 24 * 3_600_000
-    /// Sign-ins of one account being checked at a time.
-    public var signInsPendingPerAccountMax = 100
     /// Sign-ins from one address.
     public var signInsPerAddress = RateLimit(burst: 100, perMinute: 60)
+    /// Sign-ups of all addresses, anonymous ones included.
+    public var signUps = RateLimit(burst: 3_000, perMinute: 3_000)
     /// Sign-ups with credentials from one address.
     public var signUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
     /// Anonymous sign-ups from one address.
@@ -60,22 +63,28 @@ public struct AuthLimits: Limits, Hashable {
         Limit(
             "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000,
             "addresses and accounts whose attempts are counted"),
-        Limit("failures-free", \.failuresFree, 1...100, "wrong passwords for one account that cause no wait"),
+        Limit(
+            "failures-free", \.failuresFree, 1...100,
+            "wrong passwords for one account from one network that cause no wait"),
+        Limit(
+            "failures-free-per-account", \.failuresFreePerAccount, 1...10_000,
+            "wrong passwords for one account from all networks that cause no wait for networks without a sign-in before"
+        ),
         Limit(
             "lock-ms-max", \.lockMsMax, 0...86_400_000,
-            "longest wait of an account after wrong passwords, in milliseconds"),
+            "longest wait after wrong passwords for an account, in milliseconds"),
         Limit(
             "failure-memory-ms", \.failureMemoryMs, 0...2_592_000_000,
             "milliseconds after which wrong passwords no longer count"),
-        Limit(
-            "sign-ins-pending-per-account-max", \.signInsPendingPerAccountMax, 1...10_000,
-            "sign-ins of one account at a time"),
         Limit(
             "sign-ins-per-address-burst", \.signInsPerAddress.burst, rate,
             "sign-ins of one address at once; 0: no limit"),
         Limit(
             "sign-ins-per-address-minute", \.signInsPerAddress.perMinute, rate,
             "sign-ins of one address a minute in the long run"),
+        Limit("sign-ups-burst", \.signUps.burst, rate, "sign-ups of all addresses at once; 0: no limit"),
+        Limit(
+            "sign-ups-minute", \.signUps.perMinute, rate, "sign-ups of all addresses a minute in the long run"),
         Limit(
             "sign-ups-per-address-burst", \.signUpsPerAddress.burst, rate,
             "sign-ups of one address at once; 0: no limit"),

@@ -120,6 +120,7 @@ struct DevStack: RunningService {
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
+            configuration.limitsLoopback = false
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
             let service = try await AuthService.open(

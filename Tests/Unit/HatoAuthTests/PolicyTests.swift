@@ -187,7 +187,7 @@ struct AccountFormPolicyTests {
 }
 
 struct AttemptPolicyTests {
-    private let policy = AttemptPolicy(limits: AuthLimits())
+    private let policy = AttemptPolicy(failuresFree: 10, waitMax: 900_000, memory: 24 * 3_600_000)
 
     @Test func waitDoublesUpToItsMaximumAndNeverLocksPermanently() {
         var count = FailureCount()
@@ -211,12 +211,21 @@ struct AttemptPolicyTests {
         #expect(policy.wait(count, now: 24 * 3_600_000) == nil)
     }
 
-    @Test func guessesAtOnceAreBoundedToo() {
+    @Test func guessesInParallelFindNoMoreThanGuessesInARow() {
         var count = FailureCount()
-        count.pending = 99
-        #expect(policy.wait(count, now: 0) == nil)
-        count.pending = 100
-        #expect(policy.wait(count, now: 0) != nil)
+        for _ in 0..<10 {
+            #expect(policy.wait(count, now: 0) == nil)
+            count.pending += 1
+        }
+        #expect(policy.wait(count, now: 0) == 1000)
+        for _ in 0..<10 {
+            count = policy.failed(count, now: 0)
+            count.pending -= 1
+            #expect(policy.wait(count, now: 0) == 1000)
+        }
+        #expect(policy.wait(count, now: 1000) == nil)
+        count.pending = 1
+        #expect(policy.wait(count, now: 1000) == 1000, "after each wait, one")
     }
 
     @Test func bucketFillsWithTimeUpToItsBurst() {
@@ -232,6 +241,10 @@ struct AttemptPolicyTests {
         #expect(bucket.take(limit, now: 100_000) != nil)
         // A clock that goes back gives nothing.
         #expect(bucket.take(limit, now: 0) != nil)
+    }
+
+    private func target(_ account: String, from network: String = "192.0.2.1") -> AttemptLedger.Target {
+        AttemptLedger.Target(account: account, network: network, isKnown: true)
     }
 
     private func ledger(
@@ -250,35 +263,57 @@ struct AttemptPolicyTests {
         func address(_ index: Int) -> ClientAddress { ClientAddress("192.0.\(index / 250).\(index % 250)") }
         for index in 0..<1000 {
             try ledger.admit(.signIn, from: address(index))
-            try ledger.begin(account: "\(index)")
-            ledger.end(account: "\(index)", isRight: false)
+            try ledger.begin(target("\(index)"))
+            ledger.end(target("\(index)"), isRight: false)
         }
         for index in 950..<1000 {
             #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: address(index)) }
-            #expect(throws: AuthError.self) { try ledger.begin(account: "\(index)") }
+            #expect(throws: AuthError.self) { try ledger.begin(target("\(index)")) }
         }
         try ledger.admit(.signIn, from: address(949))
-        try ledger.begin(account: "949")
+        try ledger.begin(target("949"))
     }
 
     @Test func fullLedgerEvictsNoCheckInProgress() throws {
-        let ledger = ledger()
-        for _ in 0..<2 { try ledger.begin(account: "masuo") }
+        let ledger = ledger { $0.failuresFree = 2 }
+        for _ in 0..<2 { try ledger.begin(target("masuo")) }
         for index in 0..<1000 {
-            try ledger.begin(account: "\(index)")
-            ledger.end(account: "\(index)", isRight: false)
+            try ledger.begin(target("\(index)"))
+            ledger.end(target("\(index)"), isRight: false)
         }
-        for _ in 0..<2 { ledger.end(account: "masuo", isRight: false) }
-        #expect(throws: AuthError.self, "its failures count") { try ledger.begin(account: "masuo") }
+        for _ in 0..<2 { ledger.end(target("masuo"), isRight: false) }
+        #expect(throws: AuthError.self, "its failures count") { try ledger.begin(target("masuo")) }
     }
 
     @Test func ledgerFullOfChecksInProgressAdmitsNoOther() throws {
-        let ledger = ledger()
-        for index in 0..<50 { try ledger.begin(account: "\(index)") }
-        #expect(throws: AuthError.self) { try ledger.begin(account: "masuo") }
-        try ledger.begin(account: "7")
-        for index in [7, 7, 8] { ledger.end(account: "\(index)", isRight: true) }
-        try ledger.begin(account: "masuo")
+        let ledger = ledger { $0.failuresFree = 2 }
+        for index in 0..<50 { try ledger.begin(target("\(index)")) }
+        #expect(throws: AuthError.self) { try ledger.begin(target("masuo")) }
+        try ledger.begin(target("7"))
+        for index in [7, 7, 8] { ledger.end(target("\(index)"), isRight: true) }
+        try ledger.begin(target("masuo"))
+    }
+
+    @Test func aCheckThatFindsNoRoomForBothOfItsCountsLeavesNone() throws {
+        let ledger = ledger(entriesMax: 3) { $0.failuresFreePerAccount = 1 }
+        try ledger.begin(target("sazae"))
+        try ledger.begin(target("tara"))
+        var unknown = target("masuo")
+        unknown.isKnown = false
+        #expect(throws: AuthError.self) { try ledger.begin(unknown) }
+        ledger.end(target("tara"), isRight: true)
+        try ledger.begin(unknown)
+        #expect(throws: AuthError.self, "it is in progress") { try ledger.begin(unknown) }
+    }
+
+    @Test func signUpsOfAllAddressesHaveALimitToo() throws {
+        let ledger = ledger { $0.signUps = RateLimit(burst: 3, perMinute: 60) }
+        for index in 0..<3 {
+            try ledger.admit(index == 1 ? .signUp : .anonymousSignUp, from: ClientAddress("192.0.2.\(index)"))
+        }
+        #expect(throws: AuthError.self) { try ledger.admit(.signUp, from: ClientAddress("192.0.2.9")) }
+        #expect(throws: AuthError.self) { try ledger.admit(.anonymousSignUp, from: nil) }
+        try ledger.admit(.refresh, from: ClientAddress("192.0.2.9"))
     }
 
     @Test func addressesOfOneCustomerAreOne() {

@@ -74,6 +74,21 @@ struct RefreshTests {
         #expect(await wireError { try await restarted.refresh(first.refreshToken) }?.code == .unauthenticated)
     }
 
+    @Test func signOutNeedsATokenOfTheSessionNotOnlyItsId() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let forged = String(session.refreshToken.dropLast(8)) + "AAAAAAAA"
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: forged))
+        let second = try await bench.refresh(session.refreshToken)
+        let third = try await bench.refresh(second.refreshToken)
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: session.refreshToken))
+        let fourth = try await bench.refresh(third.refreshToken)
+        // The response with the newest token may have been lost.
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: third.refreshToken))
+        let ended = await wireError { try await bench.refresh(fourth.refreshToken) }
+        #expect(ended?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
     @Test func signOutEndsTheSessionAndNoOther() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()

@@ -91,7 +91,8 @@ struct SignInTests {
         let bench = try await AuthBench.open { configuration in
             configuration.hashingThreads = 2
             configuration.limits.passwordQueueMax = 8
-            configuration.limits.signInsPendingPerAccountMax = 10_000
+            configuration.limits.failuresFree = 10_000
+            configuration.limits.failuresFreePerAccount = 10_000
         }
         _ = try await bench.signUp()
         bench.hold(true)
@@ -236,6 +237,62 @@ struct SignInTests {
         #expect(await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.code == .unauthenticated)
     }
 
+    /// The reason of the error, nil: signed in.
+    private func reason(_ bench: AuthBench, _ password: String, from address: String) async -> String? {
+        await wireError { try await bench.signIn("masuo@example.com", password, from: address) }?.reason
+    }
+
+    @Test func oneAddressThatGuessesDoesNotKeepTheOwnerOut() async throws {
+        let bench = try await AuthBench.open { $0.limits.signInsPerAddress.burst = 0 }
+        _ = try await bench.signUp()
+        for _ in 0..<40 {
+            _ = await reason(bench, "wrong", from: "192.0.2.1")
+            bench.pass(seconds: 1)
+        }
+        #expect(await reason(bench, AuthBench.password, from: "192.0.2.1") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(await reason(bench, AuthBench.password, from: "198.51.100.1") == nil)
+        #expect(await reason(bench, AuthBench.password, from: "192.0.2.1") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
+    @Test func guessesFromManyAddressesDoNotKeepAnAddressOutThatWasThereBefore() async throws {
+        let bench = try await AuthBench.open { $0.limits.failuresFreePerAccount = 20 }
+        _ = try await bench.signUp()
+        #expect(await reason(bench, AuthBench.password, from: "198.51.100.1") == nil)
+        for index in 1...20 {
+            #expect(await reason(bench, "wrong", from: "192.0.2.\(index)") == "INVALID_LOGIN_CREDENTIALS")
+        }
+        #expect(await reason(bench, AuthBench.password, from: "192.0.2.100") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(await reason(bench, AuthBench.password, from: "198.51.100.1") == nil)
+        let restarted = try await AuthBench.open(since: bench) { $0.limits.failuresFreePerAccount = 1 }
+        #expect(await reason(restarted, "wrong", from: "192.0.2.1") == "INVALID_LOGIN_CREDENTIALS")
+        #expect(await reason(restarted, AuthBench.password, from: "192.0.2.2") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(await reason(restarted, AuthBench.password, from: "198.51.100.1") == nil, "the account keeps it")
+    }
+
+    @Test func anAccountHasOneBudgetForAllItsNames() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp(username: "masuo")
+        for _ in 0..<5 { _ = await wireError { try await bench.signIn("masuo@example.com", "wrong") } }
+        for _ in 0..<5 { _ = await wireError { try await bench.signIn(nil, "wrong", username: "masuo") } }
+        #expect(await wireError { try await bench.signIn() }?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
+    @Test func guessesInParallelAreCountedWhileTheyAreChecked() async throws {
+        let bench = try await AuthBench.open { $0.hashingThreads = 1 }
+        _ = try await bench.signUp()
+        let hashes = bench.counts.hashes
+        bench.hold(true)
+        let guesses = (0..<66).map { _ in
+            Task { await wireError { try await bench.signIn("masuo@example.com", "wrong") } }
+        }
+        try await eventually("ten are let in") {
+            bench.service.passwords.waitingCount == 9 && bench.counts.running == 1
+        }
+        bench.hold(false)
+        for guess in guesses { _ = await guess.value }
+        #expect(bench.counts.hashes == hashes + 10)
+    }
+
     @Test func unknownAccountsAreSlowedDownLikeKnownOnes() async throws {
         let bench = try await AuthBench.open()
         for _ in 0..<10 { _ = await wireError { try await bench.signIn("nobody@example.com", "wrong") } }
@@ -251,7 +308,9 @@ struct SignInTests {
         #expect(refused?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
         #expect(refused?.data["retryAfterMs"] == 60_000)
         _ = try await bench.signIn(from: "192.0.2.2")
-        for _ in 0..<5 { _ = try await bench.signIn(from: "127.0.0.1") }
+        for _ in 0..<3 { _ = try await bench.signIn(from: "127.0.0.1") }
+        let loopback = await wireError { try await bench.signIn(from: "127.0.0.1") }
+        #expect(loopback?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "a proxy on the same machine is one, too")
         bench.pass(seconds: 60)
         _ = try await bench.signIn(from: "192.0.2.1")
     }

@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 
 /// The requested attributes of an account, as typed; nil leaves a field unchanged.
@@ -155,10 +156,12 @@ struct AccountFormPolicy: Sendable {
                 "customAttributes", "CLAIMS_TOO_LARGE",
                 "The claims should have at most \(limits.customAttributesCharactersMax) characters")
         }
-        guard case .object(let claims)? = try? JSONParser.parse(text) else {
+        // Deeper ones would make every token of the user unreadable.
+        guard case .object(let claims)? = try? JSONParser.parse(text, depth: TokenVerifier.claimsDepthMax) else {
             throw FieldProblem(
                 "customAttributes", "INVALID_CLAIMS",
-                #"The claims should be a JSON object as text, such as {"staff":true}"#)
+                #"The claims should be a JSON object as text, such as {"staff":true}, at most "#
+                    + "\(TokenVerifier.claimsDepthMax) levels deep")
         }
         if let reserved = claims.members.first(where: { IDTokenClaims.reserved.contains($0.name) }) {
             throw FieldProblem("customAttributes", "FORBIDDEN_CLAIM", "The claim \(reserved.name) is reserved")

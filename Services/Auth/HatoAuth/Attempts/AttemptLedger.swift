@@ -2,87 +2,143 @@ import HatoRPC
 import Synchronization
 
 /// Counts attempts by address and by account, in memory and bounded; a restart clears the counts.
+///
+/// Wrong passwords for an account are counted by network: whoever guesses does not keep its owner out. All of them
+/// together are counted too, for guesses from many networks; networks from which the account has signed in before are
+/// exempt from that count.
 final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
         case signIn, signUp, anonymousSignUp, refresh
     }
 
+    /// Whose password is checked, and for which client.
+    struct Target: Hashable {
+        /// The account, which need not exist.
+        var account: String
+        /// The network of the client; empty for a call without a socket.
+        var network: String
+        /// Whether the account has signed in from this network before.
+        var isKnown = false
+    }
+
     private struct Origin: Hashable {
         var kind: Kind
-        var address: String
+        /// Nil: all addresses.
+        var network: String?
+    }
+
+    /// What failures are counted for.
+    private struct Subject: Hashable {
+        var account: String
+        /// Nil: all networks.
+        var network: String?
     }
 
     private struct State {
         var buckets = RecentEntries<Origin, TokenBucket>()
-        var accounts = RecentEntries<String, FailureCount>()
+        var failures = RecentEntries<Subject, FailureCount>()
+
+        mutating func set(_ subject: Subject, _ count: FailureCount) {
+            let isOver = count.failures == 0 && count.pending == 0
+            failures.set(subject, isOver ? nil : count, isEvictable: count.pending == 0)
+        }
     }
 
-    private let policy: AttemptPolicy
+    private let limits: AuthLimits
     private let limitsLoopback: Bool
     private let now: @Sendable () -> Int64
     private let state = Mutex(State())
 
     init(_ configuration: AuthConfiguration, now: @escaping @Sendable () -> Int64) {
-        policy = AttemptPolicy(limits: configuration.limits)
+        limits = configuration.limits
         limitsLoopback = configuration.limitsLoopback
         self.now = now
     }
 
-    /// Counts one attempt of this kind from an address. Throws `AuthError.tooManyAttempts`.
+    /// Counts one attempt of this kind from an address, and a sign-up among those of all addresses. Throws
+    /// `AuthError.tooManyAttempts`.
     func admit(_ kind: Kind, from address: ClientAddress?) throws {
-        let limit = limit(of: kind)
-        guard limit.burst > 0, let address, limitsLoopback || !address.isLoopback else { return }
+        if let address, limitsLoopback || !address.isLoopback {
+            try take(Origin(kind: kind, network: address.network), limit(of: kind))
+        }
+        switch kind {
+        case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
+        case .signIn, .refresh: break
+        }
+    }
+
+    private func take(_ origin: Origin, _ limit: RateLimit) throws {
+        guard limit.burst > 0 else { return }
         let now = now()
-        let origin = Origin(kind: kind, address: address.network)
         let wait: Int64? = state.withLock { state in
             var bucket = state.buckets[origin] ?? TokenBucket(full: limit, now: now)
             let wait = bucket.take(limit, now: now)
-            _ = state.buckets.evict(for: origin, countMax: policy.limits.attemptEntriesMax)
+            _ = state.buckets.evict(for: origin, countMax: limits.attemptEntriesMax)
             state.buckets.set(origin, bucket)
             return wait
         }
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
 
-    /// Begins to check a password for `account`, which need not exist. Throws `AuthError.tooManyAttempts`; if it does
-    /// not throw, the caller must call `end` once.
-    func begin(account: String) throws {
+    /// Begins to check a password. Throws `AuthError.tooManyAttempts`; if it does not throw, the caller must call `end`
+    /// once.
+    func begin(_ target: Target) throws {
         let now = now()
         let wait: Int64? = state.withLock { state in
-            var count = state.accounts[account] ?? FailureCount()
-            if let wait = policy.wait(count, now: now) { return wait }
-            // Every entry is of a check in progress.
-            guard state.accounts.evict(for: account, countMax: policy.limits.attemptEntriesMax) else { return 1000 }
-            count.pending += 1
-            state.accounts.set(account, count, isEvictable: false)
+            let subjects = subjects(of: target)
+            let counts = subjects.map { state.failures[$0] ?? FailureCount() }
+            let waits = zip(subjects, counts).compactMap { policy(of: $0).wait($1, now: now) }
+            if let wait = waits.max() { return wait }
+            for (index, subject) in subjects.enumerated() {
+                guard state.failures.evict(for: subject, countMax: limits.attemptEntriesMax) else {
+                    // Every entry is of a check in progress.
+                    for earlier in 0..<index { state.set(subjects[earlier], counts[earlier]) }
+                    return 1000
+                }
+                var count = counts[index]
+                count.pending += 1
+                state.set(subject, count)
+            }
             return nil
         }
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
 
     /// - Parameter isRight: nil when the password was not checked.
-    func end(account: String, isRight: Bool?) {
+    func end(_ target: Target, isRight: Bool?) {
         let now = now()
         state.withLock { state in
-            guard var count = state.accounts[account] else { return }
-            count.pending = max(0, count.pending - 1)
-            switch isRight {
-            case true?: count.failures = 0
-            case false?: count = policy.failed(count, now: now)
-            case nil: break
+            for subject in subjects(of: target) {
+                guard var count = state.failures[subject] else { continue }
+                count.pending = max(0, count.pending - 1)
+                switch isRight {
+                case true?: count.failures = 0
+                case false?: count = policy(of: subject).failed(count, now: now)
+                case nil: break
+                }
+                state.set(subject, count)
             }
-            let isOver = count.failures == 0 && count.pending == 0
-            state.accounts.set(account, isOver ? nil : count, isEvictable: count.pending == 0)
         }
+    }
+
+    private func subjects(of target: Target) -> [Subject] {
+        let own = Subject(account: target.account, network: target.network)
+        return target.isKnown ? [own] : [own, Subject(account: target.account)]
+    }
+
+    private func policy(of subject: Subject) -> AttemptPolicy {
+        AttemptPolicy(
+            failuresFree: subject.network == nil ? limits.failuresFreePerAccount : limits.failuresFree,
+            waitMax: limits.lockMsMax, memory: limits.failureMemoryMs)
     }
 
     private func limit(of kind: Kind) -> RateLimit {
         switch kind {
-        case .signIn: policy.limits.signInsPerAddress
-        case .signUp: policy.limits.signUpsPerAddress
-        case .anonymousSignUp: policy.limits.anonymousSignUpsPerAddress
-        case .refresh: policy.limits.refreshesPerAddress
+        case .signIn: limits.signInsPerAddress
+        case .signUp: limits.signUpsPerAddress
+        case .anonymousSignUp: limits.anonymousSignUpsPerAddress
+        case .refresh: limits.refreshesPerAddress
         }
     }
 }

@@ -31,20 +31,30 @@ struct FailureCount: Sendable, Hashable {
     var pending = 0
 }
 
-/// Decides how long an account must wait after wrong passwords: not at all for the first ten, then one second, doubling
-/// up to fifteen minutes. Never permanently, or any client could lock out any account; a right password clears the
-/// count.
+/// Decides how long a client must wait after wrong passwords for one account: not at all for the first few, then one
+/// second, doubling up to fifteen minutes. Never permanently; a right password clears the count.
+///
+/// A check in progress counts as a wrong password until its end, so that guesses in parallel find no more than guesses
+/// one after another.
 struct AttemptPolicy: Sendable {
-    var limits: AuthLimits
+    /// Wrong passwords that cause no wait.
+    var failuresFree: Int
+    /// The longest wait, in milliseconds.
+    var waitMax: Int64
+    /// Failures are no longer counted after this long without another, in milliseconds.
+    var memory: Int64
 
-    /// Nil when the account may try now, otherwise the milliseconds to wait.
+    /// Nil when the client may try now, otherwise the milliseconds to wait.
     func wait(_ count: FailureCount, now: Int64) -> Int64? {
-        if count.pending >= limits.signInsPendingPerAccountMax { return 1000 }
-        let excess = count.failures - limits.failuresFree
-        guard excess >= 0, !isExpired(count, now: now) else { return nil }
-        let pause = min(limits.lockMsMax, 1000 << Int64(min(excess, 30)))
-        let rest = count.lastAt + pause - now
-        return rest > 0 ? min(rest, pause) : nil
+        let failures = isExpired(count, now: now) ? 0 : count.failures
+        let excess = failures - failuresFree
+        if excess >= 0 {
+            let pause = min(waitMax, 1000 << Int64(min(excess, 30)))
+            let rest = count.lastAt + pause - now
+            if rest > 0 { return min(rest, pause) }
+        }
+        // After each wait, one at a time.
+        return count.pending == 0 || failures + count.pending < failuresFree ? nil : 1000
     }
 
     func failed(_ count: FailureCount, now: Int64) -> FailureCount {
@@ -55,7 +65,5 @@ struct AttemptPolicy: Sendable {
         return count
     }
 
-    func isExpired(_ count: FailureCount, now: Int64) -> Bool {
-        now - count.lastAt >= limits.failureMemoryMs
-    }
+    func isExpired(_ count: FailureCount, now: Int64) -> Bool { now - count.lastAt >= memory }
 }

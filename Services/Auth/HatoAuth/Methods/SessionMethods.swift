@@ -31,11 +31,12 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    /// Ends the session; a missing one has ended already.
+    /// Ends the session of a token that is, or was just, the one of its session; a missing session has ended already.
     func signOut(_ request: Auth.SignOut) async throws -> Empty {
         guard let token = RefreshToken(request.refreshToken) else { return Empty() }
         _ = try await store.write { rows in
-            guard let session = try SessionRows.find(token.sessionID, in: rows) else { return }
+            guard let session = try SessionRows.find(token.sessionID, in: rows), session.rotation.isHeld(token.hash)
+            else { return }
             SessionRows.delete(session.id, of: session.uid, in: rows)
         }
         return Empty()

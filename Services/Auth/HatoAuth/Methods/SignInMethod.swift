@@ -18,28 +18,41 @@ struct SignInMethod: AuthMethods {
         }
         let start = ContinuousClock.now
         do {
-            try attempts.admit(.signIn, from: origin.address)
-            try attempts.begin(account: name.attemptKey)
-        } catch {
-            metrics.signInEnded(.limited, in: ContinuousClock.now - start)
-            throw error
-        }
-        do {
-            let session = try await signIn(name, request.password, origin.hashingClient)
-            attempts.end(account: name.attemptKey, isRight: true)
+            let session = try await attempt(name, request.password, origin)
             metrics.signInEnded(.ok, in: ContinuousClock.now - start)
             return session
         } catch {
-            attempts.end(account: name.attemptKey, isRight: Self.isRight(after: error))
             metrics.signInEnded(AuthMetrics.SignInResult(error), in: ContinuousClock.now - start)
             throw error
         }
     }
 
-    private func signIn(
-        _ name: AccountName, _ typed: String, _ client: HashingClient
+    /// The password is checked when the limits of the address and of the account allow it.
+    private func attempt(
+        _ name: AccountName, _ typed: String, _ origin: CallOrigin
     ) async throws -> Auth.Session {
+        try attempts.admit(.signIn, from: origin.address)
         let account = try await store.read { try AccountRows.find(name, in: $0) }
+        let network = NetworkMark(origin.address, key: service.refreshKey)
+        // One count for all names of an account.
+        let target = AttemptLedger.Target(
+            account: account.map { AccountName.uid($0.uid) }?.attemptKey ?? name.attemptKey,
+            network: origin.address?.network ?? "",
+            isKnown: network.isContained(in: account?.networks))
+        try attempts.begin(target)
+        do {
+            let session = try await signIn(account, typed, network, origin.hashingClient)
+            attempts.end(target, isRight: true)
+            return session
+        } catch {
+            attempts.end(target, isRight: Self.isRight(after: error))
+            throw error
+        }
+    }
+
+    private func signIn(
+        _ account: AccountRecord?, _ typed: String, _ network: NetworkMark, _ client: HashingClient
+    ) async throws -> Auth.Session {
         // Longer than any account's password: hashed as an empty one, so that it takes as long as every wrong password.
         let isTooLong = typed.utf8.count > configuration.limits.passwordBytesMax
         let password = Password(isTooLong ? "" : typed)
@@ -50,25 +63,34 @@ struct SignInMethod: AuthMethods {
         }
         // Only a caller with the right password learns that the account is disabled.
         guard !account.disabled else { throw AuthError.userDisabled }
-        return try await begin(account.uid, checked: stored, strengthened: strengthened(password, stored, client))
+        let strengthened = try await strengthened(password, stored, client)
+        return try await begin(account.uid, Checked(hash: stored, strengthened: strengthened, network: network))
+    }
+
+    /// A right password.
+    private struct Checked {
+        var hash: PasswordHash
+        /// The password hashed with the current cost; nil: the stored hash stays.
+        var strengthened: PasswordHash?
+        var network: NetworkMark
     }
 
     /// Begins the session, if the checked password is still the account's.
-    private func begin(
-        _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
-    ) async throws -> Auth.Session {
+    private func begin(_ uid: String, _ checked: Checked) async throws -> Auth.Session {
         let newSession = service.newSession()
         let sessionsMax = configuration.limits.sessionsPerAccountMax
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
-            guard let before = try AccountRows.find(uid, in: rows), before.passwordHash?.text == checked.text else {
+            guard let before = try AccountRows.find(uid, in: rows), before.passwordHash?.text == checked.hash.text
+            else {
                 throw AuthError.invalidCredentials
             }
             guard !before.disabled else { throw AuthError.userDisabled }
             let surplus = try SessionRows.surplus(of: uid, countMax: sessionsMax, in: rows)
             var account = before
             account.lastLoginAt = now
-            if let strengthened { account.passwordHash = strengthened }
+            account.networks = checked.network.added(to: before.networks)
+            if let strengthened = checked.strengthened { account.passwordHash = strengthened }
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: uid, in: rows) }

@@ -18,6 +18,8 @@ struct AccountRecord: Sendable {
     var disabled = false
     var customAttributes: String?
     var initialEmail: String?
+    /// `NetworkMark`s of the last networks from which it has signed in, the newest first.
+    var networks: [String]?
 
     init(uid: String, createdAt: Int64) {
         self.uid = uid
@@ -71,7 +73,8 @@ extension AccountRecord: FieldObject {
         .seconds("validSince", \.validSince),
         .flag("disabled", \.disabled),
         .optional("customAttributes", \.customAttributes),
-        .optional("initialEmail", \.initialEmail))
+        .optional("initialEmail", \.initialEmail),
+        .optional("networks", \.networks))
 
     /// Throws `RecordError`.
     init(_ bytes: [UInt8]) throws(RecordError) {

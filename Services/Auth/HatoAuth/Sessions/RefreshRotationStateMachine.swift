@@ -67,6 +67,11 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
         return .endReused
     }
 
+    /// Whether the token is the current one, or the one before it, whose successor its holder may not have received.
+    func isHeld(_ hash: [UInt8]) -> Bool {
+        ConstantTime.isSame(hash, currentHash) || previousHash.map { ConstantTime.isSame(hash, $0) } ?? false
+    }
+
     func isExpired(now: Int64, policy: RefreshPolicy) -> Bool {
         if now - rotatedAt >= policy.idleSeconds * 1000 { return true }
         return policy.absoluteSeconds > 0 && now - createdAt >= policy.absoluteSeconds * 1000
