@@ -8,6 +8,8 @@ struct AuthMetrics: Sendable {
         case signIn(SignInResult)
         case refreshed
         case refreshRepeated
+        /// After the grace window.
+        case refreshLate
         case refreshRefused
         /// A session ended because a used refresh token was presented again: it may have been stolen.
         case refreshTokenReused
@@ -49,6 +51,7 @@ struct AuthMetrics: Sendable {
     private let signInTime = Timer(label: "hato_auth_sign_in_seconds")
     private let refreshes = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "ok")])
     private let refreshesRepeated = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "repeated")])
+    private let refreshesLate = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "late")])
     private let refreshesRefused = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "refused")])
     private let tokensReused = Counter(label: "hato_auth_refresh_tokens_reused_total")
     private let tokensIssued = Counter(label: "hato_auth_tokens_issued_total")
@@ -68,6 +71,7 @@ struct AuthMetrics: Sendable {
         case .signIn(let result): signIns[SignInResult.allCases.firstIndex(of: result) ?? 0]
         case .refreshed: refreshes
         case .refreshRepeated: refreshesRepeated
+        case .refreshLate: refreshesLate
         case .refreshRefused: refreshesRefused
         case .refreshTokenReused: tokensReused
         case .issuedToken: tokensIssued

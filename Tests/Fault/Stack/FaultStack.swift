@@ -75,6 +75,7 @@ final class FaultStack: Sendable {
             for part in [Part.auth, .messages, .notifier] {
                 var arguments = ["serve", "--data", "\(folder)/\(part.rawValue)"] + shared
                 if part == .notifier { arguments.append("--allow-private-webhooks") }
+                if part == .auth { arguments += ["--limit-loopback", "false"] }
                 ports[part] = try port(await start(part, arguments)["listening"])
                 shared += ["--\(part.rawValue)", "127.0.0.1:\(ports[part] ?? 0)"]
             }

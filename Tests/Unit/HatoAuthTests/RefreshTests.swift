@@ -40,24 +40,56 @@ struct RefreshTests {
         #expect(successors.count == 1)
     }
 
-    @Test func usedTokenPresentedLaterEndsTheSessionForAllHolders() async throws {
+    @Test func responseThatWasLostIsRepeatedForDays() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let lost = try await bench.refresh(first.refreshToken)
+        for _ in 0..<3 {
+            bench.pass(seconds: 2 * 86_400)
+            #expect(try await bench.refresh(first.refreshToken).refreshToken == lost.refreshToken)
+        }
+        let third = try await bench.refresh(lost.refreshToken)
+        #expect(third.refreshToken != lost.refreshToken)
+        bench.pass(seconds: 7 * 86_400 + 1)
+        #expect(await wireError { try await bench.refresh(lost.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
+    @Test func usedTokenWhoseSuccessorWasUsedEndsTheSessionForAllHolders() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let other = try await bench.signIn()
         let second = try await bench.refresh(first.refreshToken)
+        let third = try await bench.refresh(second.refreshToken)
         bench.pass(seconds: 31)
         #expect(await wireError { try await bench.refresh(first.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
-        #expect(await wireError { try await bench.refresh(second.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(third.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         _ = try await bench.refresh(other.refreshToken)
     }
 
-    @Test func tokenOlderThanTheLastUsedOneEndsTheSessionEvenAtOnce() async throws {
+    @Test func threeLateGenerationsInARowAreTwoHolders() async throws {
+        let bench = try await AuthBench.open()
+        var token = try await bench.signUp().refreshToken
+        // A thief holds a copy of each token and is always late.
+        for generation in 0..<3 {
+            let successor = try await bench.refresh(token).refreshToken
+            bench.pass(seconds: 3600)
+            let late = await wireError { try await bench.refresh(token) }
+            #expect((late == nil) == (generation < 2))
+            token = successor
+        }
+        #expect(await wireError { try await bench.refresh(token) }?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
+    @Test func tokensOfTheLastSecondsLeadToTheNewestOne() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
-        let second = try await bench.refresh(first.refreshToken)
-        let third = try await bench.refresh(second.refreshToken)
-        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.code == .unauthenticated)
-        #expect(await wireError { try await bench.refresh(third.refreshToken) }?.code == .unauthenticated)
+        var newest = first
+        for _ in 0..<8 { newest = try await bench.refresh(newest.refreshToken) }
+        bench.pass(seconds: 30)
+        #expect(try await bench.refresh(first.refreshToken).refreshToken == newest.refreshToken)
+        let ninth = try await bench.refresh(newest.refreshToken)
+        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.code == .unauthenticated, "nine steps")
+        #expect(await wireError { try await bench.refresh(ninth.refreshToken) }?.code == .unauthenticated)
     }
 
     @Test func restartBetweenRotationAndResponseLosesNoSession() async throws {
@@ -71,7 +103,7 @@ struct RefreshTests {
         #expect(try await restarted.account(lost).uid == first.uid)
         #expect(restarted.service.publishedKeys == bench.service.publishedKeys)
         restarted.pass(seconds: 31)
-        #expect(await wireError { try await restarted.refresh(first.refreshToken) }?.code == .unauthenticated)
+        #expect(try await restarted.refresh(first.refreshToken).refreshToken == lost.refreshToken)
     }
 
     @Test func signOutNeedsATokenOfTheSessionNotOnlyItsId() async throws {
@@ -176,11 +208,16 @@ struct RefreshTests {
 
 struct RefreshRotationStateMachineTests {
     private let policy = RefreshPolicy()
-    private let hashes = (0..<6).map { [UInt8](repeating: $0, count: 32) }
+    private let hashes = (0..<24).map { [UInt8](repeating: $0, count: 32) }
+
+    /// The chain of the token with this number.
+    private func chain(_ number: Int) -> [[UInt8]] {
+        Array(hashes[number...].prefix(RefreshRotationStateMachine.stepsMax + 1))
+    }
 
     @Test func currentTokenRotates() {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 5, policy: policy) == .rotate)
+        #expect(machine.tokenWasPresented(chain(0), now: 5, policy: policy) == .rotate)
         #expect(machine.currentHash == hashes[1])
         #expect(machine.previousHash == hashes[0])
         #expect(machine.rotatedAt == 5)
@@ -188,23 +225,56 @@ struct RefreshRotationStateMachineTests {
 
     @Test func previousTokenRepeatsForTheGraceWindowAndChangesNothing() {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        _ = machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 0, policy: policy)
+        _ = machine.tokenWasPresented(chain(0), now: 0, policy: policy)
         let before = machine
-        #expect(
-            machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_000, policy: policy) == .repeatSuccessor)
+        #expect(machine.tokenWasPresented(chain(0), now: 30_000, policy: policy) == .repeatNewest(steps: 1))
         #expect(machine == before)
-        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_001, policy: policy) == .endReused)
+        #expect(machine.tokenWasPresented(chain(0), now: 30_001, policy: policy) == .repeatLate)
+        #expect(machine.lateInARow == 1)
+        let late = machine
+        #expect(machine.tokenWasPresented(chain(0), now: 7 * 86_400_000, policy: policy) == .repeatLate)
+        #expect(machine == late, "a generation counts once")
+        #expect(machine.tokenWasPresented(chain(0), now: 7 * 86_400_000 + 1, policy: policy) == .endReused)
     }
 
-    @Test func previousTokenWithAnotherSuccessorIsNotRepeated() {
+    @Test func aGenerationWithoutALateRepetitionEndsTheRow() {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        _ = machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 0, policy: policy)
-        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[2], now: 0, policy: policy) == .endReused)
+        var now: Int64 = 0
+        for number in 0..<12 {
+            #expect(machine.tokenWasPresented(chain(number), now: now, policy: policy) == .rotate)
+            now += 3_600_000
+            if number % 3 < 2 {
+                #expect(machine.tokenWasPresented(chain(number), now: now, policy: policy) == .repeatLate)
+            }
+        }
+    }
+
+    @Test func earlierTokensLeadToTheNewestWithinTheWindowOfTheirOwnUse() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        for number in 0..<4 {
+            #expect(machine.tokenWasPresented(chain(number), now: Int64(number) * 10_000, policy: policy) == .rotate)
+        }
+        // Used at 0, 10, 20 and 30 s.
+        for (number, steps) in [(0, 4), (1, 3), (2, 2), (3, 1)] {
+            var machine = machine
+            let end = Int64(number) * 10_000 + 30_000
+            #expect(machine.tokenWasPresented(chain(number), now: end, policy: policy) == .repeatNewest(steps: steps))
+            guard steps > 1 else { continue }
+            #expect(machine.tokenWasPresented(chain(number), now: end + 1, policy: policy) == .endReused)
+        }
+    }
+
+    @Test func usesAreKeptAsLongAsTheyCount() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        for number in 0..<12 { _ = machine.tokenWasPresented(chain(number), now: 1, policy: policy) }
+        #expect(machine.earlierUses?.count == RefreshRotationStateMachine.stepsMax - 1)
+        _ = machine.tokenWasPresented(chain(12), now: 60_000, policy: policy)
+        #expect(machine.earlierUses == nil)
     }
 
     @Test func unknownTokenOfASessionEndsIt() {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        #expect(machine.tokenWasPresented(hashes[5], successor: hashes[1], now: 0, policy: policy) == .endReused)
+        #expect(machine.tokenWasPresented(chain(5), now: 0, policy: policy) == .endReused)
     }
 
     @Test func idleAndAbsoluteExpiryAreCheckedFirst() {
@@ -212,9 +282,9 @@ struct RefreshRotationStateMachineTests {
         policy.idleSeconds = 10
         policy.absoluteSeconds = 15
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 9_999, policy: policy) == .rotate)
-        #expect(machine.tokenWasPresented(hashes[1], successor: hashes[2], now: 15_000, policy: policy) == .endExpired)
+        #expect(machine.tokenWasPresented(chain(0), now: 9_999, policy: policy) == .rotate)
+        #expect(machine.tokenWasPresented(chain(1), now: 15_000, policy: policy) == .endExpired)
         var idle = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
-        #expect(idle.tokenWasPresented(hashes[0], successor: hashes[1], now: 10_000, policy: policy) == .endExpired)
+        #expect(idle.tokenWasPresented(chain(0), now: 10_000, policy: policy) == .endExpired)
     }
 }

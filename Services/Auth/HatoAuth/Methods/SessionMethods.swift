@@ -13,18 +13,18 @@ struct SessionMethods: AuthMethods {
     }
 
     /// The rotation is durable before the successor is sent. If the response is lost, the same token returns the same
-    /// successor.
+    /// successor, or the newest one (`RefreshRotationStateMachine`).
     func refresh(_ request: Auth.Refresh, _ origin: CallOrigin) async throws -> Auth.Session {
         try attempts.admit(.refresh, from: origin.address)
         do {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
-            let successor = token.successor(key: service.refreshKey)
+            let chain = token.chain(key: service.refreshKey)
             let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
-                    Rotation(token: token, successor: successor, now: now, policy: policy), in: rows)
+                    Rotation(sessionID: token.sessionID, chain: chain.map(\.hash), now: now, policy: policy), in: rows)
             }.outcome
-            return try result(refreshed, successor)
+            return try answer(refreshed, chain)
         } catch let error as AuthError {
             metrics.count(.refreshRefused)
             throw error
@@ -45,8 +45,9 @@ struct SessionMethods: AuthMethods {
     // MARK: Rotation
 
     private struct Rotation: Sendable {
-        var token: RefreshToken
-        var successor: RefreshToken
+        var sessionID: [UInt8]
+        /// The hashes of the presented token and of its successors.
+        var chain: [[UInt8]]
         var now: Int64
         var policy: RefreshPolicy
     }
@@ -54,18 +55,18 @@ struct SessionMethods: AuthMethods {
     /// The result of a transaction for a refresh token. The end of a session is an outcome, not an error, because it
     /// must be committed.
     private enum Refreshed: Sendable {
-        case went(AuthService.Granted, isRepeated: Bool)
+        /// The token that is so many steps after the presented one is the newest.
+        case went(AuthService.Granted, steps: Int, AuthMetrics.Event)
         case refused(AuthError)
         case reused(uid: String)
     }
 
     private static func rotate(_ rotation: Rotation, in rows: some StoreTransaction) throws -> Refreshed {
-        guard var session = try SessionRows.find(rotation.token.sessionID, in: rows) else {
+        guard var session = try SessionRows.find(rotation.sessionID, in: rows) else {
             return .refused(.invalidRefreshToken)
         }
         guard let before = try AccountRows.find(session.uid, in: rows) else { return .refused(.userNotFound) }
-        let action = session.rotation.tokenWasPresented(
-            rotation.token.hash, successor: rotation.successor.hash, now: rotation.now, policy: rotation.policy)
+        let action = session.rotation.tokenWasPresented(rotation.chain, now: rotation.now, policy: rotation.policy)
         switch action {
         case .endReused:
             SessionRows.delete(session.id, of: session.uid, in: rows)
@@ -73,25 +74,30 @@ struct SessionMethods: AuthMethods {
         case .endExpired:
             SessionRows.delete(session.id, of: session.uid, in: rows)
             return .refused(.sessionOver)
-        case .rotate, .repeatSuccessor:
-            guard !before.disabled else { return .refused(.userDisabled) }
-            guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
-            guard action == .rotate else {
-                return .went(AuthService.Granted(account: before, record: session, at: rotation.now), isRepeated: true)
-            }
-            var account = before
-            account.lastRefreshAt = rotation.now
-            AccountRows.put(account, replacing: before, in: rows)
+        case .rotate, .repeatNewest, .repeatLate: break
+        }
+        guard !before.disabled else { return .refused(.userDisabled) }
+        guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
+        var granted = AuthService.Granted(account: before, record: session, at: rotation.now)
+        switch action {
+        case .repeatNewest(let steps): return .went(granted, steps: steps, .refreshRepeated)
+        case .repeatLate:
             SessionRows.put(session, in: rows)
-            return .went(AuthService.Granted(account: account, record: session, at: rotation.now), isRepeated: false)
+            return .went(granted, steps: 1, .refreshLate)
+        case .rotate, .endReused, .endExpired:
+            granted.account.lastRefreshAt = rotation.now
+            AccountRows.put(granted.account, replacing: before, in: rows)
+            SessionRows.put(session, in: rows)
+            return .went(granted, steps: 1, .refreshed)
         }
     }
 
-    private func result(_ refreshed: Refreshed, _ successor: RefreshToken) throws -> Auth.Session {
+    private func answer(_ refreshed: Refreshed, _ chain: [RefreshToken]) throws -> Auth.Session {
         switch refreshed {
-        case .went(let granted, let isRepeated):
-            metrics.count(isRepeated ? .refreshRepeated : .refreshed)
-            return try service.session(granted, successor)
+        case .went(let granted, let steps, let event):
+            guard chain.indices.contains(steps) else { throw AuthError.invalidRefreshToken }
+            metrics.count(event)
+            return try service.session(granted, chain[steps])
         case .refused(let error):
             throw error
         case .reused(let uid):

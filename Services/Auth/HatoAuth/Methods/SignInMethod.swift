@@ -17,42 +17,45 @@ struct SignInMethod: AuthMethods {
             throw AuthError.invalidFields([FieldProblem("password", "MISSING_PASSWORD", "The password is missing")])
         }
         let start = ContinuousClock.now
+        let attempt: Attempt
+        do { attempt = try await admit(name, origin) } catch {
+            metrics.signInEnded(error is AuthError ? .limited : .failed, in: ContinuousClock.now - start)
+            throw error
+        }
         do {
-            let session = try await attempt(name, request.password, origin)
+            let session = try await signIn(attempt, request.password, origin.hashingClient)
+            attempts.end(attempt.target, isRight: true)
             metrics.signInEnded(.ok, in: ContinuousClock.now - start)
             return session
         } catch {
+            attempts.end(attempt.target, isRight: Self.isRight(after: error))
             metrics.signInEnded(AuthMetrics.SignInResult(error), in: ContinuousClock.now - start)
             throw error
         }
     }
 
-    /// The password is checked when the limits of the address and of the account allow it.
-    private func attempt(
-        _ name: AccountName, _ typed: String, _ origin: CallOrigin
-    ) async throws -> Auth.Session {
+    /// A password that the limits allow to check.
+    private struct Attempt {
+        var account: AccountRecord?
+        var network: NetworkMark
+        var target: AttemptLedger.Target
+    }
+
+    private func admit(_ name: AccountName, _ origin: CallOrigin) async throws -> Attempt {
         try attempts.admit(.signIn, from: origin.address)
         let account = try await store.read { try AccountRows.find(name, in: $0) }
         let network = NetworkMark(origin.address, key: service.refreshKey)
         // One count for all names of an account.
+        let counted = account.map { .uid($0.uid) } ?? name
         let target = AttemptLedger.Target(
-            account: account.map { AccountName.uid($0.uid) }?.attemptKey ?? name.attemptKey,
-            network: origin.address?.network ?? "",
+            account: counted.attemptKey, network: origin.address?.network ?? "",
             isKnown: network.isContained(in: account?.networks))
         try attempts.begin(target)
-        do {
-            let session = try await signIn(account, typed, network, origin.hashingClient)
-            attempts.end(target, isRight: true)
-            return session
-        } catch {
-            attempts.end(target, isRight: Self.isRight(after: error))
-            throw error
-        }
+        return Attempt(account: account, network: network, target: target)
     }
 
-    private func signIn(
-        _ account: AccountRecord?, _ typed: String, _ network: NetworkMark, _ client: HashingClient
-    ) async throws -> Auth.Session {
+    private func signIn(_ attempt: Attempt, _ typed: String, _ client: HashingClient) async throws -> Auth.Session {
+        let account = attempt.account
         // Longer than any account's password: hashed as an empty one, so that it takes as long as every wrong password.
         let isTooLong = typed.utf8.count > configuration.limits.passwordBytesMax
         let password = Password(isTooLong ? "" : typed)
@@ -64,7 +67,7 @@ struct SignInMethod: AuthMethods {
         // Only a caller with the right password learns that the account is disabled.
         guard !account.disabled else { throw AuthError.userDisabled }
         let strengthened = try await strengthened(password, stored, client)
-        return try await begin(account.uid, Checked(hash: stored, strengthened: strengthened, network: network))
+        return try await begin(account.uid, Checked(hash: stored, strengthened: strengthened, network: attempt.network))
     }
 
     /// A right password.

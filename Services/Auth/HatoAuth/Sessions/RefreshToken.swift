@@ -34,5 +34,12 @@ struct RefreshToken: Sendable, CustomStringConvertible {
         return RefreshToken(sessionID: sessionID, secret: Array(code))
     }
 
+    /// This token and its next successors.
+    func chain(key: [UInt8]) -> [RefreshToken] {
+        (0..<RefreshRotationStateMachine.stepsMax).reduce(into: [self]) { chain, _ in
+            if let last = chain.last { chain.append(last.successor(key: key)) }
+        }
+    }
+
     var description: String { "(refresh token)" }
 }

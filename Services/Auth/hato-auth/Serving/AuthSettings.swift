@@ -85,7 +85,10 @@ enum AuthSettings {
                 "seconds after a sign-in in which e-mail and password may be changed; 0: always"),
             number(
                 "refresh-grace-seconds", \.refresh.graceSeconds, seconds,
-                "seconds in which a used refresh token returns its successor again"),
+                "seconds in which a used refresh token returns the newest token again"),
+            number(
+                "refresh-late-seconds", \.refresh.lateSeconds, seconds,
+                "seconds in which a used refresh token, whose successor was never presented, returns it; 0: as above"),
             number(
                 "refresh-idle-seconds", \.refresh.idleSeconds, 60...3_153_600_000,
                 "seconds without use after which a session ends"),
