@@ -77,6 +77,7 @@ public final class AuthService: Sendable {
         var router = RPCRouter()
         let methods: [any AuthMethods] = [
             SignUpMethod(service: self), SignInMethod(service: self), SessionMethods(service: self),
+            SessionListMethods(service: self),
             AccountMethods(service: self), UsersMethods(service: self), KeyMethods(service: self),
             BackupMethod(service: self),
         ]
@@ -119,23 +120,39 @@ public final class AuthService: Sendable {
 
     // MARK: Sessions
 
+    /// The client that begins a session.
+    struct Device: Sendable {
+        /// As its user reads it in the list of sessions.
+        var label: String?
+        /// Nil for a call without a socket.
+        var network: String?
+    }
+
     /// A session that is not written yet, and its first token.
     struct NewSession: Sendable {
         var id: [UInt8]
         var token: RefreshToken
+        var device: Device
 
         func record(of account: AccountRecord, now: Int64) -> SessionRecord {
-            SessionRecord(
+            var record = SessionRecord(
                 id: id, uid: account.uid, provider: account.isAnonymous ? .anonymous : .password, authTime: now / 1000,
                 rotation: RefreshRotationStateMachine(currentHash: token.hash, createdAt: now))
+            (record.label, record.address) = (device.label, device.network)
+            return record
         }
     }
 
-    func newSession() -> NewSession {
+    /// Throws `AuthError.invalidFields` for a label that is none.
+    func newSession(_ label: String?, _ origin: CallOrigin) throws(AuthError) -> NewSession {
+        let label = try AccountFormPolicy(configuration).label(label)
         let id = environment.randomBytes(SessionRecord.idBytes)
         return NewSession(
-            id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)))
+            id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)),
+            device: Device(label: label, network: origin.address?.network))
     }
+
+    func name(of session: SessionRecord) -> String { SessionName.text(session.id, key: refreshKey) }
 
     /// A session that a transaction has written or found, with the account and the time of that transaction, so that no
     /// token is issued after the end of its session.
@@ -151,7 +168,8 @@ public final class AuthService: Sendable {
         let (account, record) = (granted.account, granted.record)
         let issuedAt = granted.at / 1000
         let claims = IDTokenClaims(
-            account: account, provider: record.provider, authTime: record.authTime, issuedAt: issuedAt,
+            account: account, provider: record.provider, session: name(of: record), authTime: record.authTime,
+            issuedAt: issuedAt,
             expiresAt: issuedAt + configuration.tokenLifetimeSeconds)
         return Auth.Session(
             uid: account.uid, idToken: try sign(claims), refreshToken: token.text,

@@ -12,7 +12,7 @@ struct AuthCommand: AsyncParsableCommand {
         commandName: "hato-auth", abstract: "Accounts and the tokens that prove them.",
         subcommands: [
             ServeCommand<AuthTarget>.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self,
-            SignOutCommand.self,
+            SignOutCommand.self, SessionsCommand.self,
             AccountCommand.self, UsersCommand.self, KeysCommand.self, BackupCommand.self,
             RestoreCommand<AuthTarget>.self, CallCommand<AuthTarget>.self, HealthCommand<AuthTarget>.self,
             ConfigCommand<AuthTarget>.self, VersionCommand<AuthTarget>.self,

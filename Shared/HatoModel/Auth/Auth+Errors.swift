@@ -14,7 +14,7 @@ extension [MethodError] {
         [
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
-                "MISSING_EMAIL", "MISSING_PASSWORD", data: ["problems"]),
+                "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_LABEL", data: ["problems"]),
             takenNames, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
             MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
         ] + ownAccount + [tooManyAttempts]
@@ -22,7 +22,9 @@ extension [MethodError] {
     fileprivate static let signIn = [
         MethodError(
             .unauthenticated, "INVALID_LOGIN_CREDENTIALS", "EMAIL_NOT_FOUND", "INVALID_PASSWORD", "USER_DISABLED"),
-        MethodError(.invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "MISSING_EMAIL", "MISSING_PASSWORD"),
+        MethodError(
+            .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "MISSING_EMAIL", "MISSING_PASSWORD",
+            "INVALID_LABEL"),
         tooManyAttempts,
     ]
 
@@ -31,6 +33,9 @@ extension [MethodError] {
         MethodError(.notFound, "USER_NOT_FOUND"), MethodError(.invalidArgument, "MISSING_REFRESH_TOKEN"),
         tooManyAttempts,
     ]
+
+    fileprivate static let fork =
+        refresh + [MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"])]
 
     private static let recentSignIn = MethodError(.unauthenticated, "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
 
@@ -67,6 +72,9 @@ extension Auth.SignUp { public static let errors: [MethodError] = .signUp }
 extension Auth.SignIn { public static let errors: [MethodError] = .signIn }
 extension Auth.Refresh { public static let errors: [MethodError] = .refresh }
 extension Auth.SignOut { public static let errors = [MethodError(.invalidArgument, "MISSING_REFRESH_TOKEN")] }
+extension Auth.Sessions.List { public static let errors: [MethodError] = .ownAccount }
+extension Auth.Sessions.End { public static let errors: [MethodError] = .ownAccount }
+extension Auth.Sessions.Fork { public static let errors: [MethodError] = .fork }
 extension Auth.Account.Get { public static let errors: [MethodError] = .ownAccount }
 extension Auth.Account.Update { public static let errors: [MethodError] = .updateAccount }
 extension Auth.Account.Delete { public static let errors: [MethodError] = .deleteAccount }

@@ -18,6 +18,7 @@ extension Auth {
         public var username: String?
         public var displayName: String?
         public var idToken: String?
+        public var label: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -37,7 +38,8 @@ extension Auth {
                 which are required, and keeps its uid; its earlier sessions end. `PROVIDER_ALREADY_LINKED` \
                 if it has credentials
                 """,
-                example: Auth.Session.example.idToken))
+                example: Auth.Session.example.idToken),
+            .label(\.label))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
         {
@@ -69,6 +71,7 @@ extension Auth {
         public var email: String?
         public var username: String?
         public var password: String
+        public var label: String?
 
         public static let fields = Fields<Self>(
             blank: Self(password: ""),
@@ -76,7 +79,8 @@ extension Auth {
             .optional("username", \.username, "The username; exactly one of `email` and `username`", example: "masuo"),
             .required(
                 "password", \.password,
-                "The password; one of more than 4,096 bytes counts as wrong"))
+                "The password; one of more than 4,096 bytes counts as wrong"),
+            .label(\.label))
 
         public init(email: String? = nil, username: String? = nil, password: String) {
             self.email = email
@@ -90,8 +94,8 @@ extension Auth {
         }
     }
 
-    /// A refresh token is valid once. Presented again within the grace window (a lost response, two tabs) it returns
-    /// the same successor; presented later it ends the session, because it may have been stolen.
+    /// A refresh token is valid once. Presented again, because a response was lost or two tabs refresh, it returns the
+    /// newest token (spec auth §9); a token that may have been stolen ends the session.
     public struct Refresh: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.refresh"
@@ -111,9 +115,10 @@ extension Auth {
             .required(
                 "refreshToken", \.refreshToken,
                 """
-                The refresh token. Presented again within 30 seconds it returns the same successor; \
-                presented later it ends the session (`INVALID_REFRESH_TOKEN`). A session also ends after 30 \
-                days without a refresh
+                The refresh token. Presented again within 30 seconds of its use it returns the newest token of \
+                the session; later, for 7 days, the same successor if that was never presented. Everything else \
+                ends the session (`INVALID_REFRESH_TOKEN`), as a third late repetition in a row does. A session \
+                also ends after 30 days without a refresh
                 """
             ))
 
@@ -142,7 +147,9 @@ extension Auth {
 
         public static let fields = Fields<Self>(
             blank: Self(refreshToken: ""),
-            .required("refreshToken", \.refreshToken, "A refresh token of the session that ends"))
+            .required(
+                "refreshToken", \.refreshToken,
+                "The newest refresh token of the session that ends, or the one before it; any other ends none"))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 

@@ -3,6 +3,7 @@ public enum Auth {
     /// Every method that only this service has.
     public static let methods: [any RPCRequest.Type] = [
         SignUp.self, SignIn.self, Refresh.self, SignOut.self,
+        Sessions.List.self, Sessions.End.self, Sessions.Fork.self,
         Keys.self, Keys.Rotate.self,
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
@@ -30,9 +31,8 @@ extension Auth {
             .required(
                 "refreshToken", \.refreshToken,
                 """
-                The refresh token: `auth.refresh` accepts it once. Presented again within 30 seconds it \
-                returns the same successor; presented later it ends the session. A session also ends after \
-                30 days without `auth.refresh`
+                The refresh token: `auth.refresh` accepts it once, and repeats a response that was lost. A \
+                session ends after 30 days without `auth.refresh`
                 """
             ),
             .required("expiresIn", \.expiresIn, "Seconds until `idToken` expires; 3,600 for a new session"),

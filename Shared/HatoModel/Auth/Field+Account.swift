@@ -37,4 +37,14 @@ extension Field {
             refused (`WEAK_PASSWORD`)
             """)
     }
+
+    @inline(__always)
+    static func label(_ path: Property<String?>) -> Field {
+        .optional(
+            "label", path,
+            """
+            The name of the device for `auth.sessions.list`: 1 to 100 Unicode code points without control \
+            characters
+            """, example: "マスオさんのiPhone")
+    }
 }

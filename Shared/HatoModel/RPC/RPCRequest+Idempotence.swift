@@ -96,6 +96,10 @@ extension Auth.SignOut {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.Sessions.End {
+    public var isIdempotent: Bool { true }
+}
+
 extension Auth.Account.Update {
     /// A change that ends the sessions of the account is refused the second time: the token of the call has been
     /// revoked.

@@ -24,6 +24,7 @@ struct AccountFormPolicy: Sendable {
     }
 
     private static let usernameBytesMax = 32
+    private static let labelCharactersMax = 100
 
     private let limits: AuthLimits
     private let passwords: PasswordPolicy
@@ -109,6 +110,22 @@ struct AccountFormPolicy: Sendable {
         guard !text.unicodeScalars.contains(where: Self.isInvisibleTrick) else {
             throw FieldProblem(
                 "displayName", "INVALID_DISPLAY_NAME", "The name should not have control characters or line breaks")
+        }
+        return Self.trimmed(text)
+    }
+
+    /// The name of a device. Throws `AuthError.invalidFields`.
+    func label(_ text: String?) throws(AuthError) -> String? {
+        guard let text else { return nil }
+        guard Self.hasAtMost(Self.labelCharactersMax, text), !Self.trimmed(text).isEmpty,
+            !text.unicodeScalars.contains(where: Self.isInvisibleTrick)
+        else {
+            throw .invalidFields([
+                FieldProblem(
+                    "label", "INVALID_LABEL",
+                    "The label should have 1 to \(Self.labelCharactersMax) characters without control characters, "
+                        + "such as マスオさんのiPhone")
+            ])
         }
         return Self.trimmed(text)
     }

@@ -38,7 +38,7 @@ struct AccountMethods: AuthMethods {
         }
         var change = AccountChange(checked, passwordHash: hash)
         change.deletions = deletions
-        return try await update(user, change, form)
+        return try await update(user, change, form, try service.newSession(nil, origin))
     }
 
     func deleteAccount(_ origin: CallOrigin) async throws -> Empty {
@@ -64,9 +64,8 @@ struct AccountMethods: AuthMethods {
 
     /// Repeats the checks from before the password was hashed: another call may have changed the account meanwhile.
     private func update(
-        _ user: Caller.User, _ change: AccountChange, _ form: AccountForm
+        _ user: Caller.User, _ change: AccountChange, _ form: AccountForm, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Account.Update.Result {
-        let newSession = service.newSession()
         let updated = try await store.write { [self] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
@@ -79,7 +78,10 @@ struct AccountMethods: AuthMethods {
                 return Updated(account: account)
             }
             let ended = try SessionRows.ids(of: account.uid, in: rows)
-            let record = newSession.record(of: account, now: now)
+            var record = newSession.record(of: account, now: now)
+            // The device is the same.
+            let own = ended.first { SessionName.text($0, key: service.refreshKey) == user.session }
+            record.label = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
@@ -99,7 +101,7 @@ struct AccountMethods: AuthMethods {
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
         let claims = IDTokenClaims(
             account: account, provider: user.signInProvider ?? (account.isAnonymous ? .anonymous : .password),
-            authTime: user.authTime ?? now, issuedAt: now, expiresAt: expiresAt)
+            session: user.session, authTime: user.authTime ?? now, issuedAt: now, expiresAt: expiresAt)
         return Auth.Account.Update.Result(
             idToken: try service.sign(claims), expiresIn: Int(max(0, expiresAt - now)), account: account.account)
     }

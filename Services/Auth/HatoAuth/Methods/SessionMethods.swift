@@ -19,10 +19,13 @@ struct SessionMethods: AuthMethods {
         do {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
             let chain = token.chain(key: service.refreshKey)
+            let network = origin.address?.network
             let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
-                    Rotation(sessionID: token.sessionID, chain: chain.map(\.hash), now: now, policy: policy), in: rows)
+                    Rotation(
+                        sessionID: token.sessionID, chain: chain.map(\.hash), network: network, now: now,
+                        policy: policy), in: rows)
             }.outcome
             return try answer(refreshed, chain)
         } catch let error as AuthError {
@@ -48,6 +51,8 @@ struct SessionMethods: AuthMethods {
         var sessionID: [UInt8]
         /// The hashes of the presented token and of its successors.
         var chain: [[UInt8]]
+        /// Of the client.
+        var network: String?
         var now: Int64
         var policy: RefreshPolicy
     }
@@ -78,6 +83,7 @@ struct SessionMethods: AuthMethods {
         }
         guard !before.disabled else { return .refused(.userDisabled) }
         guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
+        session.address = rotation.network ?? session.address
         var granted = AuthService.Granted(account: before, record: session, at: rotation.now)
         switch action {
         case .repeatNewest(let steps): return .went(granted, steps: steps, .refreshRepeated)

@@ -16,9 +16,11 @@ struct SignInMethod: AuthMethods {
         guard !request.password.isEmpty else {
             throw AuthError.invalidFields([FieldProblem("password", "MISSING_PASSWORD", "The password is missing")])
         }
+        // Before the password is hashed.
+        let newSession = try service.newSession(request.label, origin)
         let start = ContinuousClock.now
         let attempt: Attempt
-        do { attempt = try await admit(name, origin) } catch {
+        do { attempt = try await admit(name, newSession, origin) } catch {
             metrics.signInEnded(error is AuthError ? .limited : .failed, in: ContinuousClock.now - start)
             throw error
         }
@@ -37,11 +39,15 @@ struct SignInMethod: AuthMethods {
     /// A password that the limits allow to check.
     private struct Attempt {
         var account: AccountRecord?
+        /// Begins if the password is right.
+        var session: AuthService.NewSession
         var network: NetworkMark
         var target: AttemptLedger.Target
     }
 
-    private func admit(_ name: AccountName, _ origin: CallOrigin) async throws -> Attempt {
+    private func admit(
+        _ name: AccountName, _ newSession: AuthService.NewSession, _ origin: CallOrigin
+    ) async throws -> Attempt {
         try attempts.admit(.signIn, from: origin.address)
         let account = try await store.read { try AccountRows.find(name, in: $0) }
         let network = NetworkMark(origin.address, key: service.refreshKey)
@@ -51,7 +57,7 @@ struct SignInMethod: AuthMethods {
             account: counted.attemptKey, network: origin.address?.network ?? "",
             isKnown: network.isContained(in: account?.networks))
         try attempts.begin(target)
-        return Attempt(account: account, network: network, target: target)
+        return Attempt(account: account, session: newSession, network: network, target: target)
     }
 
     private func signIn(_ attempt: Attempt, _ typed: String, _ client: HashingClient) async throws -> Auth.Session {
@@ -67,7 +73,7 @@ struct SignInMethod: AuthMethods {
         // Only a caller with the right password learns that the account is disabled.
         guard !account.disabled else { throw AuthError.userDisabled }
         let strengthened = try await strengthened(password, stored, client)
-        return try await begin(account.uid, Checked(hash: stored, strengthened: strengthened, network: attempt.network))
+        return try await begin(attempt, of: account.uid, Checked(hash: stored, strengthened: strengthened))
     }
 
     /// A right password.
@@ -75,12 +81,11 @@ struct SignInMethod: AuthMethods {
         var hash: PasswordHash
         /// The password hashed with the current cost; nil: the stored hash stays.
         var strengthened: PasswordHash?
-        var network: NetworkMark
     }
 
     /// Begins the session, if the checked password is still the account's.
-    private func begin(_ uid: String, _ checked: Checked) async throws -> Auth.Session {
-        let newSession = service.newSession()
+    private func begin(_ attempt: Attempt, of uid: String, _ checked: Checked) async throws -> Auth.Session {
+        let newSession = attempt.session
         let sessionsMax = configuration.limits.sessionsPerAccountMax
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
@@ -92,7 +97,7 @@ struct SignInMethod: AuthMethods {
             let surplus = try SessionRows.surplus(of: uid, countMax: sessionsMax, in: rows)
             var account = before
             account.lastLoginAt = now
-            account.networks = checked.network.added(to: before.networks)
+            account.networks = attempt.network.added(to: before.networks)
             if let strengthened = checked.strengthened { account.passwordHash = strengthened }
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)

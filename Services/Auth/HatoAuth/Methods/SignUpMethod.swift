@@ -17,6 +17,8 @@ struct SignUpMethod: AuthMethods {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName)
+        // Before a password is hashed.
+        let newSession = try service.newSession(request.label, origin)
         let upgraded = try request.idToken.map { try upgradedUser($0) }
         let checked = try AccountFormPolicy(configuration).check(
             form, missing: isAnonymous ? [] : missingCredentials(of: form))
@@ -26,7 +28,11 @@ struct SignUpMethod: AuthMethods {
         if let password = checked.password { hash = try await passwords.hash(password, for: origin.hashingClient) }
         let change = AccountChange(checked, passwordHash: hash)
         let session =
-            if let upgraded { try await upgrade(upgraded, change) } else { try await makeAccount(change) }
+            if let upgraded {
+                try await upgrade(upgraded, change, newSession)
+            } else {
+                try await makeAccount(change, newSession)
+            }
         metrics.count(.signedUp)
         return session
     }
@@ -54,9 +60,10 @@ struct SignUpMethod: AuthMethods {
         }
     }
 
-    private func makeAccount(_ change: AccountChange) async throws -> Auth.Session {
+    private func makeAccount(
+        _ change: AccountChange, _ newSession: AuthService.NewSession
+    ) async throws -> Auth.Session {
         let uid = environment.newUID()
-        let newSession = service.newSession()
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
@@ -71,8 +78,9 @@ struct SignUpMethod: AuthMethods {
     }
 
     /// An anonymous account gets credentials and keeps its uid; its earlier sessions end.
-    private func upgrade(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Session {
-        let newSession = service.newSession()
+    private func upgrade(
+        _ user: Caller.User, _ change: AccountChange, _ newSession: AuthService.NewSession
+    ) async throws -> Auth.Session {
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)

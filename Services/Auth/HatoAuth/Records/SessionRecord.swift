@@ -11,6 +11,10 @@ struct SessionRecord: Sendable {
     /// The time in seconds when the user presented a credential; refreshing does not change it.
     var authTime: Int64
     var rotation: RefreshRotationStateMachine
+    /// The name of the device, as its client gave it.
+    var label: String?
+    /// The network of the last sign-in or refresh.
+    var address: String?
 }
 
 enum SignInProvider: String, FieldChoice {
@@ -25,7 +29,9 @@ extension SessionRecord: FieldObject {
             rotation: RefreshRotationStateMachine.fields.blank),
         .required("uid", \.uid),
         .required("provider", \.provider),
-        .seconds("authTime", \.authTime)
+        .seconds("authTime", \.authTime),
+        .optional("label", \.label),
+        .optional("address", \.address)
     ).inlining(\.rotation)
 
     /// Throws `RecordError`.

@@ -7,11 +7,13 @@ struct IDTokenClaims {
     static let reserved: Set<String> = [
         "acr", "amr", "at_hash", "aud", "auth_time", "azp", "cnf", "c_hash", "exp", "firebase", "iat", "iss", "jti",
         "nbf",
-        "nonce", "sub",
+        "nonce", "sid", "sub",
     ]
 
     var account: AccountRecord
     var provider: SignInProvider
+    /// The `SessionName` of its session; nil where it is not known.
+    var session: String?
     /// Seconds.
     var authTime: Int64
     var issuedAt: Int64
@@ -30,6 +32,7 @@ struct IDTokenClaims {
         claims["iss"] = .string(IdentityConfiguration.issuer(of: project))
         claims["aud"] = .string(project)
         claims["auth_time"] = .number(Double(authTime))
+        claims["sid"] = session.map { .string($0) }
         claims["user_id"] = .string(account.uid)
         claims["sub"] = .string(account.uid)
         claims["iat"] = .number(Double(issuedAt))

@@ -13,6 +13,7 @@ struct SignUpCommand: RequestCommand {
     @Option(help: "A name to sign in with: 3 to 32 of a-z, 0-9, _ and .") var username: String?
     @Option(help: "The name people see.") var displayName: String?
     @Option(help: "The ID token of an anonymous account that gets the credentials.") var idToken: String?
+    @Option(help: "The name of the device, in the list of sessions.") var label: String?
     @OptionGroup var password: PasswordOption
 
     func request() throws -> Auth.SignUp {
@@ -21,6 +22,7 @@ struct SignUpCommand: RequestCommand {
             email: email, password: isAnonymous ? nil : try password.value(), username: username,
             displayName: displayName)
         request.idToken = idToken
+        request.label = label
         return request
     }
 }
@@ -32,10 +34,13 @@ struct SignInCommand: RequestCommand {
     @OptionGroup var options: ClientOptions
     @Option(help: "The e-mail address.") var email: String?
     @Option(help: "The username, instead of the e-mail address.") var username: String?
+    @Option(help: "The name of the device, in the list of sessions.") var label: String?
     @OptionGroup var password: PasswordOption
 
     func request() throws -> Auth.SignIn {
-        Auth.SignIn(email: email, username: username, password: try password.value())
+        var request = Auth.SignIn(email: email, username: username, password: try password.value())
+        request.label = label
+        return request
     }
 }
 
@@ -57,6 +62,56 @@ struct SignOutCommand: RequestCommand {
     @Argument(help: "A refresh token of the session.") var refreshToken: String
 
     func request() throws -> Auth.SignOut { Auth.SignOut(refreshToken: refreshToken) }
+}
+
+/// The sessions of an account.
+struct SessionsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sessions", abstract: "The sessions of the user of --token, or for administrators of any user.",
+        subcommands: [List.self, End.self, Fork.self])
+
+    struct List: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "list", abstract: Auth.Sessions.List.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Option(help: "The uid, for administrators.") var uid: String?
+
+        func request() throws -> Auth.Sessions.List { Auth.Sessions.List(uid: uid) }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            CommandTable(
+                ["session", "label", "provider", "usedAt", "address", "current"],
+                of: result["sessions"]?.array ?? [])
+        }
+    }
+
+    struct End: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "end", abstract: Auth.Sessions.End.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The session, as `sessions list` shows it.") var session: String?
+        @Option(help: "The uid, for administrators.") var uid: String?
+        @Flag(help: "All sessions but that of --token.") var others = false
+
+        func request() throws -> Auth.Sessions.End {
+            Auth.Sessions.End(uid: uid, session: session, others: others ? true : nil)
+        }
+    }
+
+    struct Fork: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "fork", abstract: Auth.Sessions.Fork.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The refresh token of a session.") var refreshToken: String
+        @Option(help: "The name of the device.") var label: String?
+
+        func request() throws -> Auth.Sessions.Fork {
+            Auth.Sessions.Fork(refreshToken: refreshToken, label: label)
+        }
+    }
 }
 
 /// The account of the ID token in --token.

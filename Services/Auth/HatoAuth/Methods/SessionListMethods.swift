@@ -1,0 +1,121 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+/// `auth.sessions.…`: the sessions of an account.
+struct SessionListMethods: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.Sessions.List.self, in: &router) { try await $0.sessions($1, $2) }
+        handle(Auth.Sessions.End.self, in: &router) { try await $0.end($1, $2) }
+        handle(Auth.Sessions.Fork.self, in: &router) { try await $0.fork($1, $2) }
+    }
+
+    func sessions(_ request: Auth.Sessions.List, _ origin: CallOrigin) async throws -> Auth.Sessions.List.Result {
+        let owner = try owner(request.uid, origin)
+        return try await store.read { [service] rows in
+            let uid = try owner.check(in: rows)
+            let policy = service.configuration.refresh
+            let now = service.environment.now()
+            let entries = try SessionRows.all(of: uid, in: rows)
+                .filter { !$0.rotation.isExpired(now: now, policy: policy) }
+                .map { record in
+                    var entry = Auth.Sessions.Entry(
+                        session: service.name(of: record), provider: record.provider.rawValue,
+                        createdAt: record.rotation.createdAt, usedAt: record.rotation.rotatedAt)
+                    entry.label = record.label
+                    entry.address = record.address
+                    entry.current = entry.session == owner.session
+                    return entry
+                }
+            return Auth.Sessions.List.Result(
+                sessions: entries.sorted { ($0.usedAt, $0.session) > ($1.usedAt, $1.session) })
+        }
+    }
+
+    func end(_ request: Auth.Sessions.End, _ origin: CallOrigin) async throws -> Empty {
+        guard (request.session != nil) != (request.others == true) else {
+            throw RPCError.invalidParams("session", "Give exactly one of session and others: true")
+        }
+        let owner = try owner(request.uid, origin)
+        _ = try await store.write { [key = service.refreshKey] rows in
+            let uid = try owner.check(in: rows)
+            let ids = try SessionRows.ids(of: uid, in: rows)
+            for id in ids {
+                let name = SessionName.text(id, key: key)
+                let isMeant = request.session.map { $0 == name } ?? (name != owner.session)
+                if isMeant { SessionRows.delete(id, of: uid, in: rows) }
+            }
+        }
+        return Empty()
+    }
+
+    /// Another session of the same sign-in: its provider and the time of the sign-in stay.
+    func fork(_ request: Auth.Sessions.Fork, _ origin: CallOrigin) async throws -> Auth.Session {
+        let newSession = try service.newSession(request.label, origin)
+        try attempts.admit(.refresh, from: origin.address)
+        guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
+        let sessionsMax = configuration.limits.sessionsPerAccountMax
+        let policy = configuration.refresh
+        let granted = try await store.write { [environment] rows in
+            let now = environment.now()
+            guard let held = try SessionRows.find(token.sessionID, in: rows), held.rotation.isHeld(token.hash) else {
+                throw AuthError.invalidRefreshToken
+            }
+            guard let account = try AccountRows.find(held.uid, in: rows) else { throw AuthError.userNotFound }
+            guard !account.disabled else { throw AuthError.userDisabled }
+            guard !held.rotation.isExpired(now: now, policy: policy),
+                held.rotation.createdAt / 1000 >= account.validSince
+            else { throw AuthError.sessionOver }
+            let surplus = try SessionRows.surplus(of: account.uid, countMax: sessionsMax, keeping: held.id, in: rows)
+            var record = newSession.record(of: account, now: now)
+            (record.provider, record.authTime) = (held.provider, held.authTime)
+            for id in surplus { SessionRows.delete(id, of: account.uid, in: rows) }
+            SessionRows.put(record, in: rows)
+            return AuthService.Granted(account: account, record: record, at: now)
+        }.outcome
+        return try service.session(granted, newSession.token)
+    }
+
+    // MARK: Owners
+
+    /// Whose sessions a call is about.
+    private enum Owner {
+        case caller(Caller.User)
+        /// For an administrator.
+        case account(String)
+
+        /// The `SessionName` of the caller's own session.
+        var session: String? {
+            switch self {
+            case .caller(let user): user.session
+            case .account: nil
+            }
+        }
+
+        /// The uid. Throws `AuthError` when the account is not there, or the caller may not use it.
+        func check(in rows: some StoreReading) throws -> String {
+            switch self {
+            case .caller(let user): return try AccountChecks.ownAccount(user, in: rows).uid
+            case .account(let uid):
+                guard try AccountRows.find(uid, in: rows) != nil else { throw AuthError.userNotFound }
+                return uid
+            }
+        }
+    }
+
+    private func owner(_ uid: String?, _ origin: CallOrigin) throws -> Owner {
+        switch (origin.caller, uid) {
+        case (.administrator, let uid?): return .account(uid)
+        case (.administrator, nil):
+            throw RPCError.invalidParams(
+                "uid", "Administrators name the user, e.g. uid: \"q3Vd0lYxkTg7Zb1mNc5RwEaHs2Uf\"")
+        case (_, let uid?):
+            let user = try origin.user()
+            guard uid == user.uid else { throw RPCError.permissionDenied("Only administrators may name another user") }
+            return .caller(user)
+        case (_, nil): return .caller(try origin.user())
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import HatoModel
+import HatoRPC
+import Testing
+
+@testable import HatoAuth
+
+struct SessionListTests {
+    private func signIn(_ bench: AuthBench, _ label: String?, from address: String) async throws -> Auth.Session {
+        var request = Auth.SignIn(email: "masuo@example.com", password: AuthBench.password)
+        request.label = label
+        return try await bench.service.signIns.signIn(request, CallOrigin(address: ClientAddress(address)))
+    }
+
+    private func list(_ bench: AuthBench, _ origin: CallOrigin, uid: String? = nil) async throws
+        -> [Auth.Sessions.Entry]
+    {
+        try await bench.service.sessionList.sessions(Auth.Sessions.List(uid: uid), origin).sessions
+    }
+
+    @Test func ownerSeesTheDevicesAndWhichOneCalls() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        bench.pass(seconds: 10)
+        let phone = try await signIn(bench, "マスオさんのiPhone", from: "192.0.2.1:5000")
+        bench.pass(seconds: 10)
+        _ = try await bench.service.sessions.refresh(
+            Auth.Refresh(refreshToken: first.refreshToken), CallOrigin(address: ClientAddress("2001:db8::1")))
+        let entries = try await list(bench, try await bench.origin(phone))
+        #expect(entries.map(\.label) == [nil, "マスオさんのiPhone"], "the one used last is first")
+        #expect(entries.map(\.address) == ["2001:db8:0:0::/64", "192.0.2.1"])
+        #expect(entries.map(\.current) == [false, true])
+        #expect(entries.map(\.usedAt) == [bench.now, bench.now - 10_000])
+        #expect(entries[0].createdAt == bench.now - 20_000 && entries[0].provider == "password")
+        let claims = try await bench.claims(phone.idToken)
+        #expect(claims["sid"] == .string(entries[1].session))
+        #expect(!phone.refreshToken.contains(entries[1].session.prefix(16)))
+        bench.pass(seconds: 30 * 86_400 - 1)
+        #expect(try await list(bench, CallOrigin(caller: .administrator), uid: first.uid).count == 1, "one has expired")
+    }
+
+    @Test func ownerEndsOneSessionOrAllOthers() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let second = try await bench.signIn()
+        let third = try await bench.signIn()
+        let origin = try await bench.origin(first)
+        let name = try #require(try await bench.claims(second.idToken)["sid"]?.string)
+        for _ in 0..<2 {
+            _ = try await bench.service.sessionList.end(Auth.Sessions.End(session: name), origin)
+        }
+        #expect(await wireError { try await bench.refresh(second.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        _ = try await bench.refresh(third.refreshToken)
+        _ = try await bench.service.sessionList.end(Auth.Sessions.End(others: true), origin)
+        #expect(await wireError { try await bench.refresh(third.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        _ = try await bench.refresh(first.refreshToken)
+        #expect(try await list(bench, origin).map(\.current) == [true])
+    }
+
+    @Test func sessionOfAnotherAccountIsNotReached() async throws {
+        let bench = try await AuthBench.open()
+        let masuo = try await bench.signUp()
+        let sazae = try await bench.signUp("sazae@example.com")
+        let origin = try await bench.origin(masuo)
+        let name = try #require(try await bench.claims(sazae.idToken)["sid"]?.string)
+        _ = try await bench.service.sessionList.end(Auth.Sessions.End(session: name), origin)
+        let named = Auth.Sessions.End(uid: sazae.uid, session: name)
+        #expect(await wireError { try await bench.service.sessionList.end(named, origin) }?.code == .permissionDenied)
+        #expect(await wireError { try await list(bench, origin, uid: sazae.uid) }?.code == .permissionDenied)
+        #expect(await wireError { try await list(bench, CallOrigin()) }?.code == .unauthenticated)
+        _ = try await bench.refresh(sazae.refreshToken)
+    }
+
+    @Test func administratorsNameTheUser() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let origin = CallOrigin(caller: .administrator)
+        #expect(await wireError { try await list(bench, origin) }?.data["parameter"] == "uid")
+        #expect(await wireError { try await list(bench, origin, uid: "nobody") }?.reason == "USER_NOT_FOUND")
+        #expect(try await list(bench, origin, uid: session.uid).map(\.current) == [false])
+        let all = Auth.Sessions.End(uid: session.uid, others: true)
+        _ = try await bench.service.sessionList.end(all, origin)
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
+    @Test func endNeedsExactlyOneWayToNameSessions() async throws {
+        let bench = try await AuthBench.open()
+        let origin = try await bench.origin(try await bench.signUp())
+        for request in [
+            Auth.Sessions.End(), Auth.Sessions.End(others: false), Auth.Sessions.End(session: "x", others: true),
+        ] {
+            let error = await wireError { try await bench.service.sessionList.end(request, origin) }
+            #expect(error?.code == .invalidParams && error?.data["parameter"] == "session")
+        }
+    }
+
+    @Test func widgetGetsASessionOfItsOwn() async throws {
+        let bench = try await AuthBench.open()
+        let app = try await bench.anonymous()
+        bench.pass(seconds: 60)
+        let request = Auth.Sessions.Fork(refreshToken: app.refreshToken, label: "Widget")
+        var widget = try await bench.service.sessionList.fork(request, CallOrigin())
+        #expect(widget.uid == app.uid && widget.isNewUser == false)
+        let claims = try await bench.claims(widget.idToken)
+        #expect(claims["auth_time"] == .number(Double(bench.now / 1000 - 60)), "forking is not signing in")
+        #expect(claims["provider_id"] == "anonymous")
+        #expect(try await list(bench, try await bench.origin(app)).compactMap(\.label) == ["Widget"])
+        // Both refresh for days, each at its own times.
+        var own = app
+        for _ in 0..<10 {
+            bench.pass(seconds: 40_000)
+            own = try await bench.refresh(own.refreshToken)
+            bench.pass(seconds: 40_000)
+            widget = try await bench.refresh(widget.refreshToken)
+        }
+        #expect(own.uid == widget.uid)
+    }
+
+    @Test func forkNeedsATokenThatIsHeldAndEndsNoSession() async throws {
+        let bench = try await AuthBench.open { $0.limits.sessionsPerAccountMax = 2 }
+        let first = try await bench.signUp()
+        let second = try await bench.refresh(first.refreshToken)
+        let third = try await bench.refresh(second.refreshToken)
+        func fork(_ token: String, _ label: String? = nil) async -> RPCError? {
+            await wireError {
+                try await bench.service.sessionList.fork(
+                    Auth.Sessions.Fork(refreshToken: token, label: label), CallOrigin())
+            }
+        }
+        #expect(await fork(first.refreshToken)?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await fork("nonsense")?.reason == "INVALID_REFRESH_TOKEN")
+        for label in ["", "  ", "a\u{7}", String(repeating: "あ", count: 101)] {
+            let error = await fork(third.refreshToken, label)
+            #expect(error?.reason == "INVALID_LABEL" && error?.data["parameter"] == "label")
+        }
+        // The forked session is not among those that make room.
+        for token in [second.refreshToken, third.refreshToken, third.refreshToken] { #expect(await fork(token) == nil) }
+        let fourth = try await bench.refresh(third.refreshToken)
+        var update = Auth.Users.Update(uid: first.uid)
+        update.disabled = true
+        _ = try await bench.service.users.updateUser(update)
+        #expect(await fork(fourth.refreshToken)?.reason == "USER_DISABLED")
+    }
+
+    @Test func newPasswordKeepsTheNameOfTheDevice() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp()
+        let phone = try await signIn(bench, "マスオさんのiPhone", from: "192.0.2.1")
+        var update = Auth.Account.Update()
+        update.password = "a better one than before"
+        let result = try await bench.service.accounts.updateAccount(update, try await bench.origin(phone))
+        let caller = try await bench.service.authenticator.authenticate(result.idToken)
+        let entries = try await list(bench, CallOrigin(caller: caller))
+        #expect(entries.map(\.label) == ["マスオさんのiPhone"] && entries.map(\.current) == [true])
+    }
+}
+
+extension AuthService {
+    var sessionList: SessionListMethods { SessionListMethods(service: self) }
+}
