@@ -70,7 +70,7 @@ private final class Chain: Sendable {
         #expect(Set(tokens).count == tokens.count)
         for _ in 0..<9 {
             let last = try #require(tokens.last)
-            tokens.append(try await answer(client, "auth.refresh", ["refreshToken": .string(last)]))
+            tokens.append(try await response(client, "auth.refresh", ["refreshToken": .string(last)]))
         }
         let old = tokens[tokens.count - 10]
         for token in [old, try #require(tokens.last)] {

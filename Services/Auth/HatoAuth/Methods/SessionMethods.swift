@@ -27,7 +27,7 @@ struct SessionMethods: AuthMethods {
                         sessionID: token.sessionID, chain: chain.map(\.hash), network: network, now: now,
                         policy: policy), in: rows)
             }.outcome
-            return try answer(refreshed, chain)
+            return try result(refreshed, chain)
         } catch let error as AuthError {
             metrics.count(.refreshRefused)
             throw error
@@ -98,7 +98,7 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    private func answer(_ refreshed: Refreshed, _ chain: [RefreshToken]) throws -> Auth.Session {
+    private func result(_ refreshed: Refreshed, _ chain: [RefreshToken]) throws -> Auth.Session {
         switch refreshed {
         case .went(let granted, let steps, let event):
             guard chain.indices.contains(steps) else { throw AuthError.invalidRefreshToken }
