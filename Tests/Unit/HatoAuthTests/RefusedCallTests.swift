@@ -30,6 +30,12 @@ struct RefusedCallTests {
         ("auth.users.get", ["uid": "masuo", "email": "a@example.com"], "uid"),
         ("auth.users.list", ["limit": 1_001], "limit"),
         ("auth.users.list", ["after": "\n"], "after"),
+        ("auth.signUp", ["label": ""], "label"),
+        ("auth.signIn", ["email": "a@example.com", "password": "sazae-and-friends", "label": "a\n"], "label"),
+        ("auth.sessions.list", [:], "uid"),
+        ("auth.sessions.end", ["uid": "masuo"], "session"),
+        ("auth.sessions.end", ["uid": "masuo", "session": "x", "others": true], "session"),
+        ("auth.sessions.fork", ["refreshToken": "x", "label": " "], "label"),
     ]
 
     @Test func refusedCallsSayWhatIsRightAndDoNothing() async throws {

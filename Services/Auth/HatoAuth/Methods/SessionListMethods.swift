@@ -36,7 +36,8 @@ struct SessionListMethods: AuthMethods {
 
     func end(_ request: Auth.Sessions.End, _ origin: CallOrigin) async throws -> Empty {
         guard (request.session != nil) != (request.others == true) else {
-            throw RPCError.invalidParams("session", "Give exactly one of session and others: true")
+            throw RPCError.invalidParams(
+                "session", #"Give exactly one of session and others: true, e.g. {"others": true}"#)
         }
         let owner = try owner(request.uid, origin)
         _ = try await store.write { [key = service.refreshKey] rows in
@@ -110,7 +111,7 @@ struct SessionListMethods: AuthMethods {
         case (.administrator, let uid?): return .account(uid)
         case (.administrator, nil):
             throw RPCError.invalidParams(
-                "uid", "Administrators name the user, e.g. uid: \"q3Vd0lYxkTg7Zb1mNc5RwEaHs2Uf\"")
+                "uid", #"Administrators name the user, e.g. {"uid": "q3Vd0lYxkTg7Zb1mNc5RwEaHs2Uf"}"#)
         case (_, let uid?):
             let user = try origin.user()
             guard uid == user.uid else { throw RPCError.permissionDenied("Only administrators may name another user") }
