@@ -203,7 +203,7 @@ let package = Package(
 // The images (Dockerfile) build parts of the package, so that a change compiles no more than it must. `services` leaves
 // out the tests; `dependencies` contains the packages that the services use, compiled before our sources are copied.
 if let choice = Context.environment["HATO_TARGETS"] {
-    package.targets.removeAll { $0.type == .test }
+    package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
     if choice == "dependencies" {
         var products: [String: Target.Dependency] = [:]
         for dependency in package.targets.flatMap(\.dependencies) {

@@ -158,7 +158,9 @@ struct OverTheWireTests {
         let bench = try await WireBench { configuration in
             configuration.hashingThreads = 2
             configuration.limits.passwordQueueMax = 16
-            configuration.limits.signInsPendingPerAccountMax = 10_000
+            configuration.limitsLoopback = false
+            configuration.limits.failuresFree = 10_000
+            configuration.limits.failuresFreePerAccount = 10_000
         }
         _ = try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password))
         let outcomes = await withTaskGroup(of: RPCError?.self) { group in
