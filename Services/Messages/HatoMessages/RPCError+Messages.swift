@@ -153,7 +153,7 @@ extension MessagesError: RPCErrorConvertible {
             RPCError(
                 .notFound, reason: "subscription_not_found",
                 "This connection has no subscription \"\(name)\"; pass the `subscription` of a messages.listen or "
-                    + "messages.changes of this connection",
+                    + "messages.follow of this connection",
                 data: ["parameter": "subscription"])
         case .unknownVersion(let newest, let parameter): Self.unknownVersion(newest, parameter)
         case .compacted(let oldest):

@@ -131,10 +131,10 @@ import Testing
             wrong: ["path": "/", "values": ["a": .array(Array(repeating: 1, count: 19)), "b": 1, "c": 1]],
             reason: "too_many_values", parameter: "values", says: "at most 20 values"),
         Row(
-            name: "an update names so many places", method: "messages.update",
+            name: "an update has so many paths", method: "messages.update",
             right: ["path": "/", "values": ["a": 1, "b": 1, "c": 1]],
             wrong: ["path": "/", "values": ["a": 1, "b": 1, "c": 1, "d": 1]], reason: "too_many_paths",
-            parameter: "values", says: "at most 3 places"),
+            parameter: "values", says: "at most 3 paths"),
     ]
 
     private static let wrongLimits: [(String, JSONValue, String)] = [
