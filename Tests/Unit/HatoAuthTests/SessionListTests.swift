@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 import HatoRPC
 import Testing
