@@ -245,7 +245,7 @@ struct SignInTests {
     @Test func oneAddressThatGuessesDoesNotKeepTheOwnerOut() async throws {
         let bench = try await AuthBench.open { $0.limits.signInsPerAddress.burst = 0 }
         _ = try await bench.signUp()
-        for _ in 0..<40 {
+        for _ in 0..<30 {
             _ = await reason(bench, "wrong", from: "192.0.2.1")
             bench.pass(seconds: 1)
         }
