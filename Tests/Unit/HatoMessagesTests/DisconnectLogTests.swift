@@ -6,10 +6,10 @@ import Testing
 
 @testable import HatoMessages
 
-@Suite struct DisconnectLogTests {
+@Suite(.timeLimit(.minutes(5))) struct DisconnectLogTests {
     /// Any client can cause these lines, and keys may be names of people.
     @Test func whatIsLeftOutIsLoggedByTheShapeOfItsPathAndNotEachOfThem() async throws {
-        let log = LogLines(of: "dropped what a connection left", level: .debug)
+        let log = LogLines(of: "dropped an onDisconnect write", level: .debug)
         try await RunningMessages.with(logger: log.logger) { running in
             let client = running.administrator
             var events = EventReader(try await client.subscribe(Messages.Listen(path: "/end")))
