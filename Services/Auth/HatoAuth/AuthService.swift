@@ -126,6 +126,7 @@ public final class AuthService: Sendable {
         var label: String?
         /// Nil for a call without a socket.
         var network: String?
+        var mark: NetworkMark
     }
 
     /// A session that is not written yet, and its first token.
@@ -149,7 +150,18 @@ public final class AuthService: Sendable {
         let id = environment.randomBytes(SessionRecord.idBytes)
         return NewSession(
             id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)),
-            device: Device(label: label, network: origin.address?.network))
+            device: Device(
+                label: label, network: origin.address?.network, mark: NetworkMark(origin.address, key: refreshKey)))
+    }
+
+    /// The session of a caller among those of the account; nil for a caller whose token names none. Throws
+    /// `AuthError.sessionOver` when it has ended: its token must not end the others.
+    func ownSession(of user: Caller.User, among ids: [[UInt8]]) throws(AuthError) -> [UInt8]? {
+        guard let name = user.session else { return nil }
+        guard let own = ids.first(where: { SessionName.text($0, key: refreshKey) == name }) else {
+            throw .sessionOver
+        }
+        return own
     }
 
     func name(of session: SessionRecord) -> String { SessionName.text(session.id, key: refreshKey) }

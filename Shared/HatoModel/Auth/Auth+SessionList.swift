@@ -16,7 +16,7 @@ extension Auth {
                 .required("session", \.session, "The id of the session: the claim `sid` of its ID tokens"),
                 .optional("label", \.label, "The name of the device, as `label` of the sign-in gave it"),
                 .required("provider", \.provider, "How the user signed in: `password` or `anonymous`"),
-                .required("createdAt", \.createdAt, "When the session began, in milliseconds since 1970"),
+                .required("createdAt", \.createdAt, "When the user signed in, in milliseconds since 1970"),
                 .required(
                     "usedAt", \.usedAt,
                     "The last `auth.refresh`, or the sign-in without one, in milliseconds since 1970"),
@@ -137,8 +137,9 @@ extension Auth {
                 .required(
                     "refreshToken", \.refreshToken,
                     """
-                    The newest refresh token of a session, or the one before it; it is not used up. Any other is \
-                    refused (`INVALID_REFRESH_TOKEN`) and ends no session
+                    The newest refresh token of a session, or the one before it while `auth.refresh` would repeat it; \
+                    it is not used up. Any other is refused (`INVALID_REFRESH_TOKEN`). The new session ends when the \
+                    sign-in does, and with the others when a token of one is used that was stolen
                     """),
                 .label(\.label))
 

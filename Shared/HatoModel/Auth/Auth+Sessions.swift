@@ -149,7 +149,7 @@ extension Auth {
             blank: Self(refreshToken: ""),
             .required(
                 "refreshToken", \.refreshToken,
-                "The newest refresh token of the session that ends, or the one before it; any other ends none"))
+                "A refresh token of the session that ends, at most 8 refreshes before the newest; any other ends none"))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 

@@ -294,7 +294,7 @@ struct AttemptPolicyTests {
         try ledger.begin(target("masuo"))
     }
 
-    @Test func aCheckThatFindsNoRoomForBothOfItsCountsLeavesNone() throws {
+    @Test func aCheckWithoutMemoryForBothOfItsCountsLeavesNone() throws {
         let ledger = ledger(entriesMax: 3) { $0.failuresFreePerAccount = 1 }
         try ledger.begin(target("sazae"))
         try ledger.begin(target("tara"))

@@ -133,13 +133,79 @@ struct SessionListTests {
             let error = await fork(third.refreshToken, label)
             #expect(error?.reason == "INVALID_LABEL" && error?.data["parameter"] == "label")
         }
-        // The forked session is not among those that make room.
+        // The forked session is not among those that end for others.
         for token in [second.refreshToken, third.refreshToken, third.refreshToken] { #expect(await fork(token) == nil) }
         let fourth = try await bench.refresh(third.refreshToken)
         var update = Auth.Users.Update(uid: first.uid)
         update.disabled = true
         _ = try await bench.service.users.updateUser(update)
         #expect(await fork(fourth.refreshToken)?.reason == "USER_DISABLED")
+    }
+
+    @Test func aStolenTokenEndsWhatWasForkedWithIt() async throws {
+        let bench = try await AuthBench.open { $0.refresh.absoluteSeconds = 86_400 }
+        let first = try await bench.signUp()
+        let other = try await bench.signIn()
+        var forked = try await bench.service.sessionList.fork(
+            Auth.Sessions.Fork(refreshToken: first.refreshToken), CallOrigin())
+        // A fork of the fork is of the same family.
+        let second = try await bench.service.sessionList.fork(
+            Auth.Sessions.Fork(refreshToken: forked.refreshToken), CallOrigin())
+        forked = try await bench.refresh(forked.refreshToken)
+        let used = try await bench.refresh(first.refreshToken)
+        _ = try await bench.refresh(used.refreshToken)
+        bench.pass(seconds: 31)
+        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        for token in [forked.refreshToken, second.refreshToken] {
+            #expect(await wireError { try await bench.refresh(token) }?.reason == "INVALID_REFRESH_TOKEN")
+        }
+        let late = try await bench.refresh(other.refreshToken)
+        bench.pass(seconds: 86_000)
+        let last = try await bench.service.sessionList.fork(
+            Auth.Sessions.Fork(refreshToken: late.refreshToken), CallOrigin())
+        bench.pass(seconds: 400)
+        let over = await wireError { try await bench.refresh(last.refreshToken) }
+        #expect(over?.reason == "TOKEN_EXPIRED", "a fork prolongs no sign-in")
+    }
+
+    @Test func aUsedTokenMayForkAsLongAsItWouldBeRepeated() async throws {
+        let bench = try await AuthBench.open { $0.refresh.lateSeconds = 100 }
+        let first = try await bench.signUp()
+        _ = try await bench.refresh(first.refreshToken)
+        let request = Auth.Sessions.Fork(refreshToken: first.refreshToken)
+        bench.pass(seconds: 100)
+        _ = try await bench.service.sessionList.fork(request, CallOrigin())
+        bench.pass(seconds: 1)
+        let late = await wireError { try await bench.service.sessionList.fork(request, CallOrigin()) }
+        #expect(late?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
+    @Test func theTokenOfAnEndedSessionEndsNoOthersAndChangesNoPassword() async throws {
+        let bench = try await AuthBench.open()
+        let owner = try await bench.signUp()
+        let thief = try await bench.signIn()
+        let origin = try await bench.origin(thief)
+        let name = try #require(try await bench.claims(thief.idToken)["sid"]?.string)
+        _ = try await bench.service.sessionList.end(Auth.Sessions.End(session: name), try await bench.origin(owner))
+        let others = Auth.Sessions.End(others: true)
+        #expect(await wireError { try await bench.service.sessionList.end(others, origin) }?.reason == "TOKEN_EXPIRED")
+        var update = Auth.Account.Update()
+        update.password = "a better one than before"
+        let refused = await wireError { try await bench.service.accounts.updateAccount(update, origin) }
+        #expect(refused?.reason == "TOKEN_EXPIRED")
+        _ = try await bench.refresh(owner.refreshToken)
+    }
+
+    @Test func aTokenWithoutASessionEndsNoOthers() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        guard case .user(var user) = try await bench.origin(session).caller else { return }
+        user.claims["sid"] = nil
+        let origin = CallOrigin(caller: .user(user))
+        let others = Auth.Sessions.End(others: true)
+        let refused = await wireError { try await bench.service.sessionList.end(others, origin) }
+        #expect(refused?.data["parameter"] == "others")
+        _ = try await bench.refresh(session.refreshToken)
     }
 
     @Test func newPasswordKeepsTheNameOfTheDevice() async throws {

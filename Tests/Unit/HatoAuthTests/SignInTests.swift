@@ -269,6 +269,19 @@ struct SignInTests {
         #expect(await reason(restarted, AuthBench.password, from: "198.51.100.1") == nil, "the account keeps it")
     }
 
+    @Test func networksAreKnownFromRefreshesUntilTheSessionsAreRevoked() async throws {
+        let bench = try await AuthBench.open { $0.limits.failuresFreePerAccount = 1 }
+        let session = try await bench.signUp()
+        let home = CallOrigin(address: ClientAddress("198.51.100.1"))
+        _ = try await bench.service.sessions.refresh(Auth.Refresh(refreshToken: session.refreshToken), home)
+        #expect(await reason(bench, "wrong", from: "192.0.2.1") == "INVALID_LOGIN_CREDENTIALS")
+        #expect(await reason(bench, AuthBench.password, from: "192.0.2.2") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(await reason(bench, AuthBench.password, from: "198.51.100.1") == nil)
+        _ = try await bench.service.users.revokeUser(Auth.Users.Revoke(uid: session.uid))
+        #expect(await reason(bench, "wrong", from: "192.0.2.1") == "INVALID_LOGIN_CREDENTIALS")
+        #expect(await reason(bench, AuthBench.password, from: "198.51.100.1") == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
     @Test func anAccountHasOneBudgetForAllItsNames() async throws {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp(username: "masuo")

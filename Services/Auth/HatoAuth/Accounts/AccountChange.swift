@@ -38,7 +38,11 @@ struct AccountChange: Sendable {
         if account.email == nil, account.username == nil { account.passwordHash = nil }
         if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
         if account.passwordHash == nil { account.passwordUpdatedAt = nil }
-        if endsSessions(before, account) { account.validSince = max(before.validSince, now / 1000) }
+        if endsSessions(before, account) {
+            account.validSince = max(before.validSince, now / 1000)
+            // One of them may be that of a thief.
+            account.networks = nil
+        }
         return account
     }
 

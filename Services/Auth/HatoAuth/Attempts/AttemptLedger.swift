@@ -3,7 +3,7 @@ import Synchronization
 
 /// Counts attempts by address and by account, in memory and bounded; a restart clears the counts.
 ///
-/// Wrong passwords for an account are counted by network: whoever guesses does not keep its owner out. All of them
+/// Wrong passwords for an account are counted by network: one that guesses does not keep its owner out. All of them
 /// together are counted too, for guesses from many networks; networks from which the account has signed in before are
 /// exempt from that count.
 final class AttemptLedger: Sendable {

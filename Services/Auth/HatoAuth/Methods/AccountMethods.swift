@@ -71,7 +71,7 @@ struct AccountMethods: AuthMethods {
             let before = try AccountChecks.ownAccount(user, in: rows)
             try AccountChecks.refuse(Self.missingHalves(form, before, change.deletions))
             if Self.touchesCredential(form, change.deletions) { try requireRecentSignIn(user, before, now: now) }
-            let account = change.applied(to: before, now: now)
+            var account = change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
                 AccountRows.put(account, replacing: before, in: rows)
@@ -80,8 +80,9 @@ struct AccountMethods: AuthMethods {
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             var record = newSession.record(of: account, now: now)
             // The device is the same.
-            let own = ended.first { SessionName.text($0, key: service.refreshKey) == user.session }
+            let own = try service.ownSession(of: user, among: ended)
             record.label = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
+            account.networks = newSession.device.mark.added(to: nil)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)

@@ -40,11 +40,17 @@ struct SessionListMethods: AuthMethods {
                 "session", #"Give exactly one of session and others: true, e.g. {"others": true}"#)
         }
         let owner = try owner(request.uid, origin)
-        _ = try await store.write { [key = service.refreshKey] rows in
+        if request.others == true, case .caller(let user) = owner, user.session == nil {
+            throw RPCError.invalidParams(
+                "others",
+                #"The call names no session that stays; refresh its token, or end one, e.g. {"session": "Yk3v…"}"#)
+        }
+        _ = try await store.write { [service] rows in
             let uid = try owner.check(in: rows)
             let ids = try SessionRows.ids(of: uid, in: rows)
+            if case .caller(let user) = owner { _ = try service.ownSession(of: user, among: ids) }
             for id in ids {
-                let name = SessionName.text(id, key: key)
+                let name = SessionName.text(id, key: service.refreshKey)
                 let isMeant = request.session.map { $0 == name } ?? (name != owner.session)
                 if isMeant { SessionRows.delete(id, of: uid, in: rows) }
             }
@@ -61,9 +67,9 @@ struct SessionListMethods: AuthMethods {
         let policy = configuration.refresh
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
-            guard let held = try SessionRows.find(token.sessionID, in: rows), held.rotation.isHeld(token.hash) else {
-                throw AuthError.invalidRefreshToken
-            }
+            guard let held = try SessionRows.find(token.sessionID, in: rows),
+                held.rotation.mayFork(token.hash, now: now, policy: policy)
+            else { throw AuthError.invalidRefreshToken }
             guard let account = try AccountRows.find(held.uid, in: rows) else { throw AuthError.userNotFound }
             guard !account.disabled else { throw AuthError.userDisabled }
             guard !held.rotation.isExpired(now: now, policy: policy),
@@ -71,7 +77,10 @@ struct SessionListMethods: AuthMethods {
             else { throw AuthError.sessionOver }
             let surplus = try SessionRows.surplus(of: account.uid, countMax: sessionsMax, keeping: held.id, in: rows)
             var record = newSession.record(of: account, now: now)
-            (record.provider, record.authTime) = (held.provider, held.authTime)
+            (record.provider, record.authTime, record.forkedFrom) = (held.provider, held.authTime, held.family)
+            // Its end is that of the sign-in.
+            record.rotation = RefreshRotationStateMachine(
+                currentHash: newSession.token.hash, createdAt: held.rotation.createdAt, rotatedAt: now)
             for id in surplus { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)

@@ -19,7 +19,7 @@ struct SessionMethods: AuthMethods {
         do {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
             let chain = token.chain(key: service.refreshKey)
-            let network = origin.address?.network
+            let network = (text: origin.address?.network, mark: NetworkMark(origin.address, key: service.refreshKey))
             let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
@@ -34,11 +34,12 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    /// Ends the session of a token that is, or was just, the one of its session; a missing session has ended already.
+    /// Ends the session of a token that leads to the newest one; a missing session has ended already.
     func signOut(_ request: Auth.SignOut) async throws -> Empty {
         guard let token = RefreshToken(request.refreshToken) else { return Empty() }
+        let chain = token.chain(key: service.refreshKey).map(\.hash)
         _ = try await store.write { rows in
-            guard let session = try SessionRows.find(token.sessionID, in: rows), session.rotation.isHeld(token.hash)
+            guard let session = try SessionRows.find(token.sessionID, in: rows), session.rotation.isReached(by: chain)
             else { return }
             SessionRows.delete(session.id, of: session.uid, in: rows)
         }
@@ -52,7 +53,7 @@ struct SessionMethods: AuthMethods {
         /// The hashes of the presented token and of its successors.
         var chain: [[UInt8]]
         /// Of the client.
-        var network: String?
+        var network: (text: String?, mark: NetworkMark)
         var now: Int64
         var policy: RefreshPolicy
     }
@@ -74,7 +75,9 @@ struct SessionMethods: AuthMethods {
         let action = session.rotation.tokenWasPresented(rotation.chain, now: rotation.now, policy: rotation.policy)
         switch action {
         case .endReused:
-            SessionRows.delete(session.id, of: session.uid, in: rows)
+            // What was forked with a stolen token ends, too.
+            let family = try SessionRows.all(of: session.uid, in: rows).filter { $0.family == session.family }
+            for member in family { SessionRows.delete(member.id, of: member.uid, in: rows) }
             return .reused(uid: session.uid)
         case .endExpired:
             SessionRows.delete(session.id, of: session.uid, in: rows)
@@ -83,7 +86,7 @@ struct SessionMethods: AuthMethods {
         }
         guard !before.disabled else { return .refused(.userDisabled) }
         guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
-        session.address = rotation.network ?? session.address
+        session.address = rotation.network.text ?? session.address
         var granted = AuthService.Granted(account: before, record: session, at: rotation.now)
         switch action {
         case .repeatNewest(let steps): return .went(granted, steps: steps, .refreshRepeated)
@@ -92,6 +95,7 @@ struct SessionMethods: AuthMethods {
             return .went(granted, steps: 1, .refreshLate)
         case .rotate, .endReused, .endExpired:
             granted.account.lastRefreshAt = rotation.now
+            granted.account.networks = rotation.network.mark.added(to: before.networks)
             AccountRows.put(granted.account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
             return .went(granted, steps: 1, .refreshed)

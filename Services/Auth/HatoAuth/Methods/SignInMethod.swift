@@ -41,7 +41,6 @@ struct SignInMethod: AuthMethods {
         var account: AccountRecord?
         /// Begins if the password is right.
         var session: AuthService.NewSession
-        var network: NetworkMark
         var target: AttemptLedger.Target
     }
 
@@ -50,14 +49,13 @@ struct SignInMethod: AuthMethods {
     ) async throws -> Attempt {
         try attempts.admit(.signIn, from: origin.address)
         let account = try await store.read { try AccountRows.find(name, in: $0) }
-        let network = NetworkMark(origin.address, key: service.refreshKey)
         // One count for all names of an account.
         let counted = account.map { .uid($0.uid) } ?? name
         let target = AttemptLedger.Target(
             account: counted.attemptKey, network: origin.address?.network ?? "",
-            isKnown: network.isContained(in: account?.networks))
+            isKnown: newSession.device.mark.isContained(in: account?.networks))
         try attempts.begin(target)
-        return Attempt(account: account, session: newSession, network: network, target: target)
+        return Attempt(account: account, session: newSession, target: target)
     }
 
     private func signIn(_ attempt: Attempt, _ typed: String, _ client: HashingClient) async throws -> Auth.Session {
@@ -97,7 +95,7 @@ struct SignInMethod: AuthMethods {
             let surplus = try SessionRows.surplus(of: uid, countMax: sessionsMax, in: rows)
             var account = before
             account.lastLoginAt = now
-            account.networks = attempt.network.added(to: before.networks)
+            account.networks = newSession.device.mark.added(to: before.networks)
             if let strengthened = checked.strengthened { account.passwordHash = strengthened }
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)

@@ -68,6 +68,7 @@ struct SignUpMethod: AuthMethods {
             let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
             account.lastLoginAt = now
+            account.networks = newSession.device.mark.added(to: nil)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: nil, in: rows)
@@ -87,6 +88,7 @@ struct SignUpMethod: AuthMethods {
             guard before.isAnonymous else { throw AuthError.hasCredentials }
             var account = change.applied(to: before, now: now)
             account.lastLoginAt = now
+            account.networks = newSession.device.mark.added(to: nil)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             let record = newSession.record(of: account, now: now)

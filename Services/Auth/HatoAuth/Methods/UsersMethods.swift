@@ -118,7 +118,10 @@ struct UsersMethods: AuthMethods {
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }
             var account = change.applied(to: before, now: now)
-            if isRevoked { account.validSince = max(account.validSince, now / 1000) }
+            if isRevoked {
+                account.validSince = max(account.validSince, now / 1000)
+                account.networks = nil
+            }
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let endsSessions = isRevoked || change.endsSessions(before, account)
             let ended = endsSessions ? try SessionRows.ids(of: uid, in: rows) : []

@@ -15,6 +15,11 @@ struct SessionRecord: Sendable {
     var label: String?
     /// The network of the last sign-in or refresh.
     var address: String?
+    /// The id of the session from which it was forked, or from which that one was; nil: of none.
+    var forkedFrom: [UInt8]?
+
+    /// The same for all sessions of one sign-in: a stolen token ends all of them.
+    var family: [UInt8] { forkedFrom ?? id }
 }
 
 enum SignInProvider: String, FieldChoice {
@@ -31,7 +36,8 @@ extension SessionRecord: FieldObject {
         .required("provider", \.provider),
         .seconds("authTime", \.authTime),
         .optional("label", \.label),
-        .optional("address", \.address)
+        .optional("address", \.address),
+        .optionalBytes("forkedFrom", \.forkedFrom, count: idBytes)
     ).inlining(\.rotation)
 
     /// Throws `RecordError`.

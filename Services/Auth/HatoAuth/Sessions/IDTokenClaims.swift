@@ -23,7 +23,10 @@ struct IDTokenClaims {
         var claims: JSONObject = [:]
         if let name = account.displayName { claims["name"] = .string(name) }
         if let picture = account.photoUrl { claims["picture"] = .string(picture) }
-        if let text = account.customAttributes, case .object(let custom)? = try? JSONParser.parse(text) {
+        if let text = account.customAttributes,
+            case .object(let custom)? = try? JSONParser.parse(
+                text, depth: TokenVerifier.claimsDepthMax)
+        {
             for member in custom.members where !Self.reserved.contains(member.name) {
                 claims[member.name] = member.value
             }

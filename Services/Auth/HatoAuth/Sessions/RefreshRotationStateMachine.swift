@@ -61,11 +61,13 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
     /// Whether the current one had.
     var isLate = false
 
-    /// - Parameter createdAt: milliseconds, as all times here.
-    init(currentHash: [UInt8], createdAt: Int64) {
+    /// - Parameters:
+    ///   - createdAt: when the user signed in, in milliseconds, as all times here.
+    ///   - rotatedAt: when the first token was issued; nil: at the sign-in.
+    init(currentHash: [UInt8], createdAt: Int64, rotatedAt: Int64? = nil) {
         self.currentHash = currentHash
         self.createdAt = createdAt
-        rotatedAt = createdAt
+        self.rotatedAt = rotatedAt ?? createdAt
     }
 
     /// A token of this session was presented.
@@ -95,7 +97,7 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
     private mutating func rotate(to successor: [UInt8], now: Int64, _ grace: Int64) {
         // At its creation no token had been used.
         let uses = (previousHash == nil ? [] : [rotatedAt]) + (earlierUses ?? [])
-        let recent = uses.filter { now - $0 <= grace }.prefix(Self.stepsMax - 1)
+        let recent = uses.prefix { now - $0 <= grace }.prefix(Self.stepsMax - 1)
         earlierUses = recent.isEmpty ? nil : Array(recent)
         if !isLate { lateInARow = nil }
         isLate = false
@@ -111,10 +113,16 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
         return (lateInARow ?? 0) < Self.lateInARowMax ? .repeatLate : .endReused
     }
 
-    /// Whether the token is the current one, or the one before it, whose successor its holder may not have received.
-    func isHeld(_ hash: [UInt8]) -> Bool {
-        ConstantTime.isSame(hash, currentHash) || previousHash.map { ConstantTime.isSame(hash, $0) } ?? false
+    /// Whether a holder of this token may begin another session: it is the current one, or the one before it, which
+    /// would be repeated.
+    func mayFork(_ hash: [UInt8], now: Int64, policy: RefreshPolicy) -> Bool {
+        if ConstantTime.isSame(hash, currentHash) { return true }
+        guard let previousHash, ConstantTime.isSame(hash, previousHash) else { return false }
+        return now - rotatedAt <= max(policy.graceSeconds, policy.lateSeconds) * 1000
     }
+
+    /// Whether the first of these tokens leads to the current one.
+    func isReached(by chain: [[UInt8]]) -> Bool { chain.contains { ConstantTime.isSame($0, currentHash) } }
 
     func isExpired(now: Int64, policy: RefreshPolicy) -> Bool {
         if now - rotatedAt >= policy.idleSeconds * 1000 { return true }

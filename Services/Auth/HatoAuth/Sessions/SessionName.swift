@@ -3,7 +3,7 @@ import HatoModel
 
 /// The public id of a session: the claim `sid` of its ID tokens, and `session` of `auth.sessions`.
 ///
-/// It is made of the id inside its refresh tokens by a key, so that it tells nothing about them.
+/// It is made of the id inside its refresh tokens by a key, so that it does not reveal them.
 enum SessionName {
     private static let bytes = 16
 

@@ -50,7 +50,8 @@ import Testing
         let names = (Auth.methods + Messages.methods + Notifier.methods).filter { !Self.example($0) }.map { $0.method }
         #expect(
             names == [
-                "auth.signUp", "auth.signIn", "auth.keys.rotate", "auth.account.delete", "auth.users.create",
+                "auth.signUp", "auth.signIn", "auth.sessions.fork", "auth.keys.rotate", "auth.account.delete",
+                "auth.users.create",
                 "auth.users.delete", "messages.push", "messages.databases.create", "messages.databases.drop",
                 "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
                 "notifier.triggers.remove", "notifier.dead.replay", "notifier.dead.drop",
