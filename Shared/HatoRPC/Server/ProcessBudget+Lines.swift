@@ -84,8 +84,7 @@ extension ProcessBudget {
                 guard let claiming = state.claiming[grant.connection] else { continue }
                 add(grant.growth, to: claiming.client)
                 if grant.connection == asking { isGranted = true } else { calls.append(claiming.resume) }
-            case .refuse(let connection):
-                if let claiming = state.claiming[connection] { calls.append(claiming.refuse) }
+            case .refuse(let connection): calls += state.claiming[connection].map { [$0.refuse] } ?? []
             }
         }
         leastLineNeed.store(state.queue.leastNeed ?? .max, ordering: .sequentiallyConsistent)

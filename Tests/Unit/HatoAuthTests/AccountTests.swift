@@ -14,22 +14,6 @@ struct AccountTests {
         return try await bench.service.accounts.updateAccount(request, try await bench.origin(session))
     }
 
-    @Test func claimsAreAsDeepAsATokenMayHaveThem() async throws {
-        let bench = try await AuthBench.open()
-        let session = try await bench.signUp()
-        func nested(_ levels: Int) -> String {
-            String(repeating: #"{"a":"#, count: levels) + "1" + String(repeating: "}", count: levels)
-        }
-        var update = Auth.Users.Update(uid: session.uid)
-        update.customAttributes = nested(17)
-        let refused = await wireError { try await bench.service.users.updateUser(update) }
-        #expect(refused?.reason == "INVALID_CLAIMS")
-        update.customAttributes = nested(16)
-        _ = try await bench.service.users.updateUser(update)
-        let refreshed = try await bench.refresh(session.refreshToken)
-        #expect(try await bench.claims(refreshed.idToken)["a"]?["a"] != nil)
-    }
-
     @Test func nameAndPhotoChangeWithoutEndingSessions() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()

@@ -6,6 +6,22 @@ import Testing
 @testable import HatoAuth
 
 struct KeysTests {
+    @Test func claimsAreAsDeepAsATokenMayHaveThem() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        func nested(_ levels: Int) -> String {
+            String(repeating: #"{"a":"#, count: levels) + "1" + String(repeating: "}", count: levels)
+        }
+        var update = Auth.Users.Update(uid: session.uid)
+        update.customAttributes = nested(17)
+        let refused = await wireError { try await bench.service.users.updateUser(update) }
+        #expect(refused?.reason == "INVALID_CLAIMS")
+        update.customAttributes = nested(16)
+        _ = try await bench.service.users.updateUser(update)
+        let refreshed = try await bench.refresh(session.refreshToken)
+        #expect(try await bench.claims(refreshed.idToken)["a"]?["a"] != nil)
+    }
+
     @Test func nextKeyIsPublishedBeforeItSigns() async throws {
         let bench = try await AuthBench.open()
         let before = bench.service.publishedKeys
