@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRPC
 import HatoStorage
 import HatoTesting
 import Synchronization
