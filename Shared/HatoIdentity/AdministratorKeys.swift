@@ -23,6 +23,7 @@ public struct AdministratorKeys: Sendable {
 
     /// Reads `path`: one key per line; blank lines and white space around keys are ignored. `SecretFileAccess` checks
     /// the file's owner and mode.
+    /// Throws `SecretFileError` when the file cannot be read, others may read it, or a line is no key.
     public init(file path: String) throws(SecretFileError) {
         let (bytes, access) = try SecretFile.read(path)
         var warnings: [String] = []
@@ -56,7 +57,7 @@ public struct AdministratorKeys: Sendable {
     }
 
     /// The first key of a file that `init(file:)` accepts: the one to present to other services, since the others stay
-    /// until every service has the new one. Nil when there is none.
+    /// until every service has the new one. Nil when there is none. Throws as `init(file:)` does.
     public static func first(inFile path: String) throws(SecretFileError) -> String? {
         let (bytes, _) = try SecretFile.read(path)
         for line in bytes.split(separator: UInt8(ascii: "\n")) {

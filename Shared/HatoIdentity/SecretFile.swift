@@ -23,6 +23,7 @@ public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertibl
 /// A small file that only its owner should read.
 public enum SecretFile {
     /// The bytes of a file of at most `bytesMax` bytes, with its owner and mode.
+    /// Throws `SecretFileError` when it is longer or cannot be read.
     public static func read(_ path: String, bytesMax: Int = 1 << 20) throws(SecretFileError) -> (
         bytes: [UInt8], access: SecretFileAccess
     ) {
@@ -69,6 +70,7 @@ public enum SecretFile {
     public static var user: UInt32 { UInt32(geteuid()) }
 
     /// Replaces the file atomically, with mode 0600: a reader sees the old bytes or the new ones, also after a crash.
+    /// Throws `SecretFileError` when it cannot be written.
     public static func replace(_ path: String, with bytes: [UInt8]) throws(SecretFileError) {
         let draft = "\(path).\(getpid()).new"
         _ = unlink(draft)

@@ -104,6 +104,7 @@ public final class ServiceAuthenticator: Authenticator {
     }
 
     /// Verifies an ID token with the current keys, and caches it.
+    /// Throws `TokenError` for a token that is not valid now.
     public func verify(_ idToken: String) throws(TokenError) -> VerifiedToken {
         let now = now()
         let verifier = state.withLock { $0.verifier }

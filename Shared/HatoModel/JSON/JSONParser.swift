@@ -9,6 +9,7 @@ public enum JSONParser {
     public static let depthDefault = 64
 
     /// Parses `bytes` as one value, with white space around it allowed.
+    /// Throws `JSONError` with the offset of what is wrong.
     public static func parse(_ bytes: Span<UInt8>, depth: Int = depthDefault) throws(JSONError) -> JSONValue {
         var scanner = JSONScanner(depth: depth)
         let value = try scanner.value(bytes)

@@ -50,7 +50,7 @@ public struct JSONScanner: Sendable {
 
     // MARK: One value
 
-    /// The kind of the next value. Skips white space; the value itself is still to be read.
+    /// The kind of the next value. Skips white space; the value itself is still to be read. Throws `JSONError`.
     public mutating func kind(_ bytes: Span<UInt8>) throws(JSONError) -> Kind {
         switch nextByte(bytes) {
         case UInt8(ascii: "{"): return .object
@@ -63,7 +63,7 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// Reads the next value completely.
+    /// Reads the next value completely. Throws `JSONError`.
     public mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
         switch nextByte(bytes) {
         case UInt8(ascii: "\""): return .string(try readKeptString(bytes))
@@ -83,19 +83,19 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// Reads the next value, which must be a string.
+    /// Reads the next value, which must be a string. Throws `JSONError`.
     public mutating func string(_ bytes: Span<UInt8>) throws(JSONError) -> String {
         guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
         return try readString(bytes)
     }
 
-    /// Reads the next value, which must be a number.
+    /// Reads the next value, which must be a number. Throws `JSONError`.
     public mutating func number(_ bytes: Span<UInt8>) throws(JSONError) -> Double {
         guard try kind(bytes) == .number else { throw unexpected(bytes) }
         return try readNumber(bytes)
     }
 
-    /// Reads the next value, which must be an object, with all its members.
+    /// Reads the next value, which must be an object, with all its members. Throws `JSONError`.
     public mutating func object(_ bytes: Span<UInt8>) throws(JSONError) -> JSONObject {
         guard nextByte(bytes) == UInt8(ascii: "{") else { throw unexpected(bytes) }
         try descend()
@@ -125,7 +125,7 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// Reads the next value, which must be an array, with all its elements.
+    /// Reads the next value, which must be an array, with all its elements. Throws `JSONError`.
     public mutating func array(_ bytes: Span<UInt8>) throws(JSONError) -> [JSONValue] {
         guard nextByte(bytes) == UInt8(ascii: "[") else { throw unexpected(bytes) }
         try descend()
@@ -150,6 +150,7 @@ public struct JSONScanner: Sendable {
     }
 
     /// Skips the next value, validated like any other, and returns its range (without the white space around it).
+    /// Throws `JSONError`.
     public mutating func skip(_ bytes: Span<UInt8>) throws(JSONError) -> Range<Int> {
         _ = nextByte(bytes)
         let start = position
@@ -159,7 +160,7 @@ public struct JSONScanner: Sendable {
 
     // MARK: Piece by piece
 
-    /// Enters the next value, which must be an object.
+    /// Enters the next value, which must be an object. Throws `JSONError`.
     public mutating func beginObject(_ bytes: Span<UInt8>) throws(JSONError) -> Cursor {
         guard nextByte(bytes) == UInt8(ascii: "{") else { throw unexpected(bytes) }
         try descend()
@@ -167,6 +168,7 @@ public struct JSONScanner: Sendable {
     }
 
     /// The name of the next member, whose value must be read before the next call; nil when the object ends here.
+    /// Throws `JSONError`.
     public mutating func nextMember(_ bytes: Span<UInt8>, _ cursor: inout Cursor) throws(JSONError) -> String? {
         guard try hasNext(bytes, &cursor, closing: UInt8(ascii: "}")) else { return nil }
         guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
@@ -178,14 +180,14 @@ public struct JSONScanner: Sendable {
         return name
     }
 
-    /// Enters the next value, which must be an array.
+    /// Enters the next value, which must be an array. Throws `JSONError`.
     public mutating func beginArray(_ bytes: Span<UInt8>) throws(JSONError) -> Cursor {
         guard nextByte(bytes) == UInt8(ascii: "[") else { throw unexpected(bytes) }
         try descend()
         return Cursor()
     }
 
-    /// Whether another element follows, which must be read before the next call.
+    /// Whether another element follows, which must be read before the next call. Throws `JSONError`.
     public mutating func nextElement(_ bytes: Span<UInt8>, _ cursor: inout Cursor) throws(JSONError) -> Bool {
         try hasNext(bytes, &cursor, closing: UInt8(ascii: "]"))
     }

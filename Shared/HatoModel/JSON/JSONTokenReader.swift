@@ -62,7 +62,7 @@ public struct JSONTokenReader: Sendable {
     public mutating func finish() { isFinished = true }
 
     /// The next token; nil when another piece is needed, and at the end. Positions of errors count from the start of
-    /// the whole text.
+    /// the whole text. Throws `JSONError` when the text is no JSON.
     public mutating func next() throws(JSONError) -> Token? {
         do {
             return try nextToken()

@@ -193,7 +193,7 @@ extension TreeQuery.Order {
         case .key: "$key"
         case .value: "$value"
         case .priority: "$priority"
-        case .child(let path): path.keys.map(\.text).joined(separator: "/")
+        case .child(let path): String(path.text.dropFirst())
         }
     }
 }
@@ -217,20 +217,35 @@ extension SortValue {
 extension TreeQuery {
     /// The JSON form of the query, the same for equal queries.
     public var json: JSONValue {
-        if isDefault { return .object([:]) }
-        var object: JSONObject = ["orderBy": .string(order.text)]
+        var object = JSONObject()
+        forEachMember { object.append($0, $1) }
+        return .object(object)
+    }
+
+    public func write(into writer: inout JSONWriter) {
+        writer.beginObject()
+        forEachMember { name, value in
+            writer.member(name)
+            writer.write(value)
+        }
+        writer.endObject()
+    }
+
+    /// Calls `body` with the name and the value of each member of the JSON form.
+    private func forEachMember(_ body: (String, JSONValue) -> Void) {
+        if isDefault { return }
+        body("orderBy", .string(order.text))
         if let start, let end, let equal = equal(start, end) {
-            object["equalTo"] = equal
+            body("equalTo", equal)
         } else {
-            if let start { object[start.key.isAfter ? "startAfter" : "startAt"] = written(start) }
-            if let end { object[end.key.isAfter ? "endAt" : "endBefore"] = written(end) }
+            if let start { body(start.key.isAfter ? "startAfter" : "startAt", written(start)) }
+            if let end { body(end.key.isAfter ? "endAt" : "endBefore", written(end)) }
         }
         switch limit {
-        case .first(let count): object["limitToFirst"] = .number(Double(count))
-        case .last(let count): object["limitToLast"] = .number(Double(count))
+        case .first(let count): body("limitToFirst", .number(Double(count)))
+        case .last(let count): body("limitToLast", .number(Double(count)))
         case nil: break
         }
-        return .object(object)
     }
 
     /// The value of `equalTo`, when it expresses the same range.

@@ -5,7 +5,7 @@ public enum ServerValue: Sendable, Hashable {
     /// `{".sv": {"increment": n}}`: the previous number plus n; n where there was none.
     case increment(Double)
 
-    /// Reads the value of `.sv`.
+    /// Reads the value of `.sv`. Throws `ArgumentError` for another one than `timestamp` and `increment`.
     public init(json: JSONValue) throws(ArgumentError) {
         switch json {
         case .string("timestamp"):

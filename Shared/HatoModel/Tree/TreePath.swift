@@ -126,7 +126,7 @@ extension TreePath {
         return try TreePath(keys: keys)
     }
 
-    /// The path `other` relative to this node.
+    /// The path `other` relative to this node. Throws `ArgumentError` beyond 32 keys.
     public func appending(_ other: TreePath) throws(ArgumentError) -> TreePath {
         try TreePath(checkingDepthOf: keys + other.keys, isPriority: other.isPriority)
     }

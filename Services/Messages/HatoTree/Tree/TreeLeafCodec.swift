@@ -44,6 +44,7 @@ public enum TreeLeafCodec {
     }
 
     /// Writes the primitive as JSON, without building a string first.
+    /// Throws `TreeError` for bytes that are no primitive.
     public static func write(_ bytes: Span<UInt8>, to writer: inout JSONWriter) throws(TreeError) {
         if bytes.count > 0, bytes[0] == stringTag {
             writer.write(utf8: bytes.extracting(1..<bytes.count))

@@ -28,7 +28,7 @@ public enum WebhookSignature {
         case wrongSignature = "wrong_signature"
     }
 
-    /// What a receiver does; `now` in seconds since 1970.
+    /// Checks a delivery as a receiver does; `now` in seconds since 1970. Throws why it is to be refused.
     public static func verify(
         _ headers: WebhookHeaders, body: [UInt8], secrets: [WebhookSecret], now: Int64
     ) throws(Refusal) {
