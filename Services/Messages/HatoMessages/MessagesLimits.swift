@@ -8,7 +8,7 @@ public struct MessagesLimits: Limits, Hashable {
     /// Follows the limit of the wire.
     public var responseBytesMax = 16 << 20
     /// Rows that a read may take before it is counted as a large one, of which few run at a time; so also a catch-up
-    /// read. Events of a topic that take more on a reader's thread are worked out by a long read. So many rows take
+    /// read. Events of a topic that take more on a reader's thread are computed by a long read. So many rows take
     /// some milliseconds.
     public var unreservedReadRowsMax = 2_000
     /// Listeners of one connection.
@@ -50,10 +50,10 @@ public struct MessagesLimits: Limits, Hashable {
     /// Rows that the publisher's thread reads for the events of one topic in one group of commits; events that take
     /// more are made on a reader's thread. So many rows take about 1 ms.
     public var eventRowsMax = 1_000
-    /// Milliseconds for which the publisher's thread works out the events of one group of commits before other work has
+    /// Milliseconds for which the publisher's thread computes the events of one group of commits before other work has
     /// its turn; those of the topics that are left come in later turns.
     public var eventsTurnMs = 10
-    /// Topics whose events are worked out on readers' threads by short reads at one time; one of each client.
+    /// Topics whose events are computed on readers' threads by short reads at one time; one of each client.
     public var topicUpdatesMax = 16
     /// The same by long reads.
     public var longTopicUpdatesMax = 2
@@ -172,13 +172,13 @@ public struct MessagesLimits: Limits, Hashable {
             "event-rows-max", \.eventRowsMax, counts, "rows read on the publisher's thread for the events of one topic"),
         Limit(
             "events-turn-ms", \.eventsTurnMs, 0...10_000,
-            "milliseconds for which the events of one group of commits are worked out on the publisher's thread"),
+            "milliseconds for which the events of one group of commits are computed on the publisher's thread"),
         Limit(
             "topic-updates-max", \.topicUpdatesMax, 1...1_000,
-            "topics whose events are worked out on readers' threads at one time by short reads"),
+            "topics whose events are computed on readers' threads at one time by short reads"),
         Limit(
             "long-topic-updates-max", \.longTopicUpdatesMax, 1...1_000,
-            "topics whose events are worked out on readers' threads at one time by long reads"),
+            "topics whose events are computed on readers' threads at one time by long reads"),
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "milliseconds for which listeners are authorised again at a time when what their rights depend on has changed"

@@ -147,7 +147,7 @@ extension Messages {
             .optional(
                 "key", \.key,
                 """
-                A push id made by the client, 20 characters, as Firebase's clients make them; generated when \
+                A push key made by the client, 20 characters, as Firebase's clients make them; generated when \
                 absent
                 """,
                 example: MessagesExamples.key))
@@ -166,7 +166,7 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(key: MessagesExamples.key, version: 0),
                 .required(
-                    "key", \.key, "The key of the new child: 20 characters that sort by time, as Firebase's push ids"),
+                    "key", \.key, "The key of the new child: 20 characters that sort by time, as Firebase's push keys"),
                 .required(
                     "version", \.version,
                     """

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// A topic for which something is worked out all the time is never ready.
+    /// A topic for which something is computed all the time is never ready.
     @Test(.timeLimit(.minutes(3))) func aListenerBeginsWhileLongChangesGoOn() async throws {
         let store = KeptStore(try MemoryStore())
         try await RunningMessages.with(store: store, change: { $0.limits.eventRowsMax = 1 }) { running in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoMessages
 
-/// Which topics' events are worked out first, and how much at a time: counted, because time says little on a busy
+/// Which topics' events are computed first, and how much at a time: counted, because time says little on a busy
 /// machine.
 @Suite struct TopicTurnTests {
     private static func update(_ paths: Int, _ value: JSONValue = 1) -> Mutation {

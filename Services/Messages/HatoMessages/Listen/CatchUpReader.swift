@@ -125,7 +125,7 @@ final class CatchUpReader {
     }
 
     /// Reads as of the newest group or a later one, or shares what is read or was read as of `oldest` or later. While
-    /// events are being worked out for the live ones: as of what those were sent up to.
+    /// events are being computed for the live ones: as of what those were sent up to.
     func read(_ wanted: ListenerReading.Wanted, from oldest: UInt64, for listener: Listener) {
         let topic = listener.topic
         let sentState = listener.machine.gathers ? nil : topic.sentState

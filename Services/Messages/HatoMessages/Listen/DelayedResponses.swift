@@ -1,7 +1,7 @@
 import HatoRPC
 
 /// Responses of writes that wait for events of their own connection (protocol §5: own events come before own
-/// responses), because those are still being worked out on another thread.
+/// responses), because those are still being computed on another thread.
 struct DelayedResponses {
     typealias Response = @Sendable () -> Void
 

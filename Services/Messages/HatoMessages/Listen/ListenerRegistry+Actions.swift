@@ -70,7 +70,7 @@ extension ListenerRegistry {
         carryOut(listener.machine.othersWereSent(topic.recent.sent(after: version)), for: listener)
     }
 
-    /// Responses to its connection wait for what is being worked out for its topic.
+    /// Responses to its connection wait for what is being computed for its topic.
     private func becomeLive(_ listener: Listener) {
         listener.topic.addLive(listener)
         if case .working(let sent) = listener.topic.events { waitForTopic(listener, after: sent) }

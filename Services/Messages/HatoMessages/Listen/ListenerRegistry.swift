@@ -14,7 +14,7 @@ import Logging
 /// **Of one group.** First the listeners are authorised again whose authorisations its commits touch, in the state
 /// after it: a listener that has lost its authorisation sees nothing of the group. Those without a verdict yet wait for
 /// it. Then the live listeners of each topic are sent its events, deeper topics first, as long as that is short
-/// (`PublisherTurn`); the rest is worked out later, in turn by client.
+/// (`PublisherTurn`); the rest is computed later, in turn by client.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line

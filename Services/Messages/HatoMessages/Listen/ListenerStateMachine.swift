@@ -226,7 +226,7 @@ struct ListenerStateMachine: Hashable {
         return events.isEmpty ? becomeLive() : [.send(events)]
     }
 
-    /// Events were worked out for the live ones while it waited for the topic, and now more are.
+    /// Events were computed for the live ones while it waited for the topic, and now more are.
     ///
     /// - Parameter newest: the version of the newest group.
     mutating func topicStayedBusy(newest: UInt64) -> [Action] {
@@ -236,7 +236,7 @@ struct ListenerStateMachine: Hashable {
     }
 
     /// Whether it may be read for, and join the live ones, as of the version up to which they were sent everything,
-    /// while later events are being worked out: responses to its own writes after that version wait for it.
+    /// while later events are being computed: responses to its own writes after that version wait for it.
     func mayGoOn(at sent: UInt64) -> Bool { heldSince.map { max($0, oldestReadable) <= sent } ?? false }
 
     private mutating func becomeLive() -> [Action] {
@@ -301,7 +301,7 @@ struct ListenerStateMachine: Hashable {
     ///
     /// - Parameters:
     ///   - `sent`: the version up to which the live ones were sent everything.
-    ///   - isWorking: whether later events are being worked out for them.
+    ///   - isWorking: whether later events are being computed for them.
     mutating func authorisationBecameOutdated(sent: UInt64, isWorking: Bool) -> [Action] {
         var actions: [Action] = []
         switch phase {

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// **Order.** Groups of commits come in the order in which they became durable, each followed by the responses of its
 /// writes. Jobs run one after the other, so a listener's events of a commit leave before the response of that commit
-/// does, and a connection sees its own events before its own responses (protocol §5). Events that are worked out on
+/// does, and a connection sees its own events before its own responses (protocol §5). Events that are computed on
 /// another thread hold back the responses of those they are for (`DelayedResponses`).
 ///
 /// **The way past.** As long as there are no listeners and no followers, groups and responses do not come here: the

@@ -16,7 +16,7 @@ struct TopicKey: Sendable, Hashable {
 /// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and
 /// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
-/// Events that take long are worked out on a reader's thread, as of the newest group when their turn comes; what comes
+/// Events that take long are computed on a reader's thread, as of the newest group when their turn comes; what comes
 /// meanwhile waits, and is sent next. Listeners that would become live meanwhile wait too (`Waiting`); when that goes
 /// on and on, they become live as of what the live ones were sent last (`SentState`).
 final class Topic {
@@ -30,7 +30,7 @@ final class Topic {
         case working(sent: UInt64)
     }
 
-    /// What waits for its turn to be worked out on a reader's thread.
+    /// What waits for its turn to be computed on a reader's thread.
     struct Queued {
         var wanted: TopicUpdate.Wanted
         var window: QueryWindow?
@@ -51,7 +51,7 @@ final class Topic {
         }
     }
 
-    /// The state up to which the live ones were sent everything, while more is being worked out for them.
+    /// The state up to which the live ones were sent everything, while more is being computed for them.
     struct SentState {
         var snapshot: any StoreSnapshot
         /// As of the snapshot.
@@ -72,7 +72,7 @@ final class Topic {
     var events: EventState
     private var queued: Queued?
     private var queuedBytes = 0
-    /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
+    /// Commits that wait while something is computed; nil: too many, so that all is read anew.
     private(set) var pending: [TopicNote]? = []
     private var pendingChanges = 0
     private var pendingBytes = 0
@@ -91,7 +91,7 @@ final class Topic {
     var readings: [ListenerReading.Wanted: TopicReading] = [:]
     var finishedReadings = FinishedReadings()
     var recent: RecentEvents
-    /// What listeners that are not live lack; nil as long as all are live and nothing is being worked out.
+    /// What listeners that are not live lack; nil as long as all are live and nothing is being computed.
     private(set) var changes: ChangedPaths?
     private let budgets: TopicBudgets
     /// How many commits were noted for them.
@@ -120,7 +120,7 @@ final class Topic {
     /// Whether some listener needs the events of now.
     var needsEvents: Bool { !live.isEmpty || recent.isNeeded }
 
-    /// Whether events for the live ones are being worked out.
+    /// Whether events for the live ones are being computed.
     var isWorking: Bool { if case .working = events { true } else { false } }
 
     /// The version up to which the live ones were sent everything.
@@ -264,7 +264,7 @@ final class Topic {
         return taken
     }
 
-    /// More is being worked out for the live ones, which were sent everything up to a state; nil: nothing is.
+    /// More is being computed for the live ones, which were sent everything up to a state; nil: nothing is.
     func noteSent(_ state: SentState?) { sentState = waiting.isEmpty ? nil : state }
 
     func add(_ listener: Listener) { others[listener.id] = listener }

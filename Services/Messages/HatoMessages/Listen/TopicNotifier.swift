@@ -4,13 +4,13 @@ import HatoStorage
 import HatoTree
 
 /// Sends the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
-/// What takes long is worked out on a reader's thread, from the same snapshot, and sent when it is ready; responses to
+/// What takes long is computed on a reader's thread, from the same snapshot, and sent when it is ready; responses to
 /// a connection that listens there wait for it. Lives on the publisher's thread.
 final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
     private let line: Publisher.Line
-    /// Topics that are worked out on readers' threads by short reads, as each is tried first.
+    /// Topics that are computed on readers' threads by short reads, as each is tried first.
     private var shortReadings: ReadingQueue
     /// Those that needed more.
     private var longReadings: ReadingQueue
@@ -18,9 +18,9 @@ final class TopicNotifier {
     private var short = TurnQueue<UInt64>()
     private var isTurnPosted = false
 
-    /// Topics that are worked out on readers' threads: those that wait for their turns, and those under way.
+    /// Topics that are computed on readers' threads: those that wait for their turns, and those under way.
     private struct ReadingQueue {
-        /// Whether they are worked out by long reads.
+        /// Whether they are computed by long reads.
         let isLong: Bool
         let runningMax: Int
         var queue = TurnQueue<UInt64>(runningMax: 1)
@@ -38,7 +38,7 @@ final class TopicNotifier {
 
     /// - Parameters:
     ///   - before: the version of the group before.
-    ///   - turn: what does not fit into it is worked out on a reader's thread.
+    ///   - turn: what does not fit into it is computed on a reader's thread.
     func topicChanged(_ topic: Topic, _ notes: [TopicNote], after before: UInt64, in turn: inout PublisherTurn) {
         // One that has ended for another topic of the same commits keeps nothing.
         guard let version = notes.last?.version, !topic.isUnused else { return }
@@ -258,7 +258,7 @@ final class TopicNotifier {
         }
     }
 
-    /// The live listeners were sent everything up to a state, and more is being worked out: those that have waited
+    /// The live listeners were sent everything up to a state, and more is being computed: those that have waited
     /// through this once go on from that state.
     private func stayedBusy(_ topic: Topic, _ sentState: Topic.SentState) {
         topic.noteSent(sentState)

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// What the live listeners of a topic are sent for some commits: worked out on the publisher's thread as long as little
+/// What the live listeners of a topic are sent for some commits: computed on the publisher's thread as long as little
 /// has to be read for it, else on a reader's thread.
 struct TopicUpdate: Sendable {
     enum Wanted: Sendable {

@@ -29,7 +29,7 @@ struct PushCommand: RequestCommand {
     @OptionGroup var databaseOption: DatabaseOption
     @Argument(help: "The path of the collection.") var path: String
     @Argument(help: ValueArgument.help) var value: String
-    @Option(help: "A push id made before: the same push again changes nothing.") var key: String?
+    @Option(help: "A push key made before: the same push again changes nothing.") var key: String?
 
     func request() throws -> Messages.Push {
         Messages.Push(

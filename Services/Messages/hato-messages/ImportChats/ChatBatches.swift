@@ -2,7 +2,7 @@ import HatoModel
 
 /// Turns chat lines into updates of the tree, a few hundred messages each.
 ///
-/// A message gets a push id made from its time and content, so that importing the same lines again writes the same
+/// A message gets a push key made from its time and content, so that importing the same lines again writes the same
 /// nodes: eight characters of time, three that count the messages of one millisecond in a room (their order is kept),
 /// nine of a hash over room, sender and text.
 struct ChatBatches: Sendable {
@@ -87,7 +87,7 @@ struct ChatBatches: Sendable {
                 + digits(hash(line), count: 9), as: UTF8.self)
     }
 
-    /// The last `count` digits of a number to the base of 64, in the alphabet of push ids.
+    /// The last `count` digits of a number to the base of 64, in the alphabet of push keys.
     private static func digits(_ number: UInt64, count: Int) -> [UInt8] {
         (0..<count).reversed().map { alphabet[Int(number >> (6 * UInt64($0)) & 63)] }
     }

@@ -31,7 +31,7 @@ struct ChatLine: Sendable, Hashable {
     /// A request has at most 16 MiB, with the parts beside its longest text. A byte is escaped in at most six.
     private static let escapedBytesMax = 14 << 20
 
-    /// A push id has 48 bits for the time.
+    /// A push key has 48 bits for the time.
     private static let atEnd: Int64 = 1 << 48
 
     private static func name(_ object: JSONObject, _ member: String) throws(ChatLineProblem) -> String {

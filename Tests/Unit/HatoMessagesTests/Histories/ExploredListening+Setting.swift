@@ -1,6 +1,6 @@
 extension ExploredListening {
     enum Step: Hashable {
-        /// A commit, sent at once or worked out on a reader's thread; `own`: of the listener's connection.
+        /// A commit, sent at once or computed on a reader's thread; `own`: of the listener's connection.
         case write(own: Bool, isLong: Bool)
         /// A commit that the right to read rests on; unless it stands, it writes what may not be seen.
         case doubt(stands: Bool)
@@ -25,7 +25,7 @@ extension ExploredListening {
         var queues = false
         /// Whether it was sent its first value.
         var isOpen = false
-        /// Whether something is being worked out for the topic when it begins.
+        /// Whether something is being computed for the topic when it begins.
         var isBusy = false
     }
 
