@@ -54,7 +54,8 @@ public struct TokenVerifier: Sendable {
     private func check(_ claims: JSONObject, now: Int64) throws(TokenError) -> VerifiedToken {
         guard claims["iss"]?.string == configuration.issuer else { throw .wrongIssuer }
         guard claims["aud"]?.string == configuration.project else { throw .wrongAudience }
-        guard let uid = claims["sub"]?.string, (1...128).contains(uid.unicodeScalars.count) else {
+        guard let uid = claims["sub"]?.string, (1...UserIDLimits.codePointsMax).contains(uid.unicodeScalars.count)
+        else {
             throw .badClaim("sub")
         }
         let issuedAt = try seconds("iat", in: claims)

@@ -19,8 +19,8 @@ public struct NotifierLimits: Limits, Hashable {
     public var dataBytesMax = 4_096
     /// A collapse key, an idempotency key, a trigger's id, an app, a locale.
     public var keyBytesMax = 256
-    /// UTF-8 of a uid.
-    public var uidBytesMax = 128
+    /// UTF-8 of a uid; every uid of auth by default.
+    public var uidBytesMax = UserIDLimits.bytesMax
     /// Seconds that a notification may be worth delivering.
     public var timeToLiveSecondsMax = 28 * 24 * 3_600
     /// Deliveries that wait; at the limit, each new one replaces the oldest of the user with the most.

@@ -33,6 +33,18 @@ import Testing
         await notifier.stop()
     }
 
+    /// The longest uid that auth makes: each of its code points takes four bytes.
+    @Test func theUserWithTheLongestUIDHasDevices() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let uid = String(repeating: "\u{1F54A}", count: UserIDLimits.codePointsMax)
+        #expect(uid.utf8.count == UserIDLimits.bytesMax)
+        let device = try await notifier.call(Notifier.Devices.Register(url: "https://example.com/hook"), as: uid).device
+        #expect(try await notifier.call(Notifier.Devices.List(), as: uid).devices.map(\.device) == [device])
+        let send = Notifier.Send(to: .init(uids: [uid]), notification: .init(title: "a"))
+        #expect(try await notifier.client.call(send).recipients == 1)
+        await notifier.stop()
+    }
+
     /// A user who knows an address of another user takes nothing from them.
     @Test func usersShareAnAddress() async throws {
         let store = try MemoryStore()
@@ -206,7 +218,7 @@ import Testing
         }
         #expect(await parameter { $0.to.devices = ["d"] } == "to")
         #expect(await parameter { $0.to.uids = [] } == "to.uids")
-        #expect(await parameter { $0.to.uids = [String(repeating: "x", count: 200)] } == "to.uids")
+        #expect(await parameter { $0.to.uids = [String(repeating: "x", count: 600)] } == "to.uids")
         #expect(await parameter { $0.notification = .init() } == "notification")
         #expect(
             await parameter { $0.notification.title = String(repeating: "x", count: 2_000) } == "notification.title")

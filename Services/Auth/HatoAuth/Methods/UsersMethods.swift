@@ -156,15 +156,16 @@ struct UsersMethods: AuthMethods {
         guard isUid(uid), TreeKey.problem(uid) == nil else {
             return FieldProblem(
                 "uid", "INVALID_LOCAL_ID",
-                "The uid should have 1 to 128 characters without . # $ / [ ] and control characters, such as masuo-1")
+                "The uid should have 1 to \(UserIDLimits.codePointsMax) Unicode code points without . # $ / [ ] and "
+                    + "control characters, such as masuo-1")
         }
         return nil
     }
 
     /// Whether an account may have it; early accounts have uids that no new one gets.
     private static func isUid(_ text: String) -> Bool {
-        guard text.utf8.count <= 4 * 128 else { return false }
+        guard text.utf8.count <= UserIDLimits.bytesMax else { return false }
         let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        return isPlain && (1...128).contains(text.unicodeScalars.count)
+        return isPlain && (1...UserIDLimits.codePointsMax).contains(text.unicodeScalars.count)
     }
 }
