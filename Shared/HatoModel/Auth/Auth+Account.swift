@@ -50,7 +50,7 @@ extension Auth {
                 "When the password was set, in milliseconds since 1970; absent without a password"),
             .required(
                 "validSince", \.validSince,
-                "In seconds since 1970 (not milliseconds): auth refuses ID tokens issued before"),
+                "In seconds since 1970 (not milliseconds): auth refuses ID tokens issued before this time"),
             .optional(
                 "customAttributes", \.customAttributes,
                 "Custom claims of the ID tokens: a JSON object as a string"),

@@ -100,7 +100,10 @@ extension Auth {
                     example: Auth.Account.example.uid),
                 .optional(
                     "session", \.session,
-                    "The `session` of `auth.sessions.list`; exactly one of `session` and `others`. No error if it ended"
+                    """
+                    The `session` of `auth.sessions.list`; exactly one of `session` and `others`. No error if \
+                    it has already ended
+                    """
                 ),
                 .optional(
                     "others", \.others,
@@ -137,9 +140,10 @@ extension Auth {
                 .required(
                     "refreshToken", \.refreshToken,
                     """
-                    The newest refresh token of a session, or the one before it while `auth.refresh` would repeat it; \
-                    it is not used up. Any other is refused (`INVALID_REFRESH_TOKEN`). The new session ends when the \
-                    sign-in does, and with the others when a token of one is used that was stolen
+                    The newest refresh token of a session, or the one before it while `auth.refresh` would \
+                    repeat it; it is not used up. Any other is refused (`INVALID_REFRESH_TOKEN`). The new \
+                    session ends when the sign-in does, and with the other sessions of the sign-in when a \
+                    stolen token of one of them is used
                     """),
                 .label(\.label))
 

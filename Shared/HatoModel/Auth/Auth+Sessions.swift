@@ -75,7 +75,7 @@ extension Auth {
 
         public static let fields = Fields<Self>(
             blank: Self(password: ""),
-            .optional("email", \.email, "The e-mail address; exactly one of `email` and `username`"),
+            .optional("email", \.email, "The e-mail address, at most 254 bytes; exactly one of `email` and `username`"),
             .optional("username", \.username, "The username; exactly one of `email` and `username`", example: "masuo"),
             .required(
                 "password", \.password,
@@ -115,10 +115,10 @@ extension Auth {
             .required(
                 "refreshToken", \.refreshToken,
                 """
-                The refresh token. Presented again within 30 seconds of its use it returns the newest token of \
-                the session; later, for 7 days, the same successor if that was never presented. Everything else \
-                ends the session (`INVALID_REFRESH_TOKEN`), as a third late repetition in a row does. A session \
-                also ends after 30 days without a refresh
+                The refresh token, 64 characters. Presented again within 30 seconds of its use it returns the \
+                newest token of the session; later, for 7 days, the same successor if that was never \
+                presented. Everything else ends the session (`INVALID_REFRESH_TOKEN`), as a third late \
+                repetition in a row does. A session also ends after 30 days without a refresh
                 """
             ))
 
@@ -149,7 +149,10 @@ extension Auth {
             blank: Self(refreshToken: ""),
             .required(
                 "refreshToken", \.refreshToken,
-                "A refresh token of the session that ends, at most 8 refreshes before the newest; any other ends none"))
+                """
+                A refresh token of the session that ends, at most 8 refreshes before the newest; another token \
+                ends no session
+                """))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 

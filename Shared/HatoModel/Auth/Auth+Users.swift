@@ -32,8 +32,8 @@ extension Auth.Users {
             .optional(
                 "uid", \.uid,
                 """
-                1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); generated when \
-                absent
+                1 to 128 Unicode code points that can be a key of the tree (no control characters, none of \
+                `. # $ / [ ]`); generated when absent
                 """, example: "masuo-1"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional(
@@ -49,7 +49,7 @@ extension Auth.Users {
             .optional(
                 "customAttributes", \.customAttributes,
                 """
-                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 characters; \
+                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 Unicode code points; \
                 reserved claims are refused (`FORBIDDEN_CLAIM`)
                 """, example: "{\"staff\":true}")
         )
@@ -75,7 +75,11 @@ extension Auth.Users {
             .optional(
                 "uid", \.uid, "The id of the user; exactly one of `uid`, `email` and `username`",
                 example: Auth.Account.example.uid),
-            .optional("email", \.email, "The e-mail address; exactly one of `uid`, `email` and `username`"),
+            .optional(
+                "email", \.email,
+                """
+                The e-mail address, at most 254 bytes; exactly one of `uid`, `email` and `username`
+                """),
             .optional(
                 "username", \.username, "The username; exactly one of `uid`, `email` and `username`", example: "masuo"))
 
@@ -167,9 +171,10 @@ extension Auth.Users {
             .optional(
                 "password", \.password,
                 """
-                The new password: at least 15 characters (setting `password-length-min`; 6 in `hato-dev`), \
-                at most 4,096 bytes; common passwords, repetitions, sequences and the user's own names are \
-                refused (`WEAK_PASSWORD`). Ends the sessions of the account
+                The new password, normalised with NFKC: at least 15 Unicode code points (setting \
+                `password-length-min`; 6 in `hato-dev`), at most 4,096 bytes of UTF-8; common passwords, \
+                repetitions, sequences and the user's own names are refused (`WEAK_PASSWORD`). Ends the \
+                sessions of the account
                 """),
             .username(\.username),
             .displayName(\.displayName),
@@ -177,14 +182,14 @@ extension Auth.Users {
             .optional(
                 "disabled", \.disabled,
                 """
-                Whether signing in is denied (`USER_DISABLED`). False for a disabled account ends the \
-                sessions from before
+                Whether signing in is denied (`USER_DISABLED`). False for a disabled account ends the sessions \
+                that began before
                 """,
                 example: true),
             .optional(
                 "customAttributes", \.customAttributes,
                 """
-                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 characters; \
+                Custom claims of the ID tokens: a JSON object as a string, at most 1,000 Unicode code points; \
                 reserved claims are refused (`FORBIDDEN_CLAIM`); `{}` removes them. New ID tokens have them
                 """,
                 example: "{\"staff\":true}"),

@@ -40,7 +40,7 @@ extension Auth {
                 "isNewUser", \.isNewUser,
                 """
                 True when this call created the account; false when `auth.signUp` gave credentials to an \
-                anonymous account, and of every other method
+                anonymous account; always false for other methods
                 """))
 
         public init(uid: String, idToken: String, refreshToken: String, expiresIn: Int, isNewUser: Bool) {

@@ -32,9 +32,9 @@ extension Field {
         .optional(
             "password", path,
             """
-            The password: at least 15 characters (setting `password-length-min`; 6 in `hato-dev`), at \
-            most 4,096 bytes; common passwords, repetitions, sequences and the user's own names are \
-            refused (`WEAK_PASSWORD`)
+            The password, normalised with NFKC: at least 15 Unicode code points (setting \
+            `password-length-min`; 6 in `hato-dev`), at most 4,096 bytes of UTF-8; common passwords, \
+            repetitions, sequences and the user's own names are refused (`WEAK_PASSWORD`)
             """)
     }
 

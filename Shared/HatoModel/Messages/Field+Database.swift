@@ -5,6 +5,17 @@ extension Field {
         .optional("database", path, "The database; `default` when absent", example: .default)
     }
 
+    /// The path of the node that a method reads or writes.
+    @inline(__always)
+    static func path(_ path: Property<TreePath>) -> Field {
+        .required(
+            "path", path,
+            """
+            The path of the node, e.g. `/chats/c1`; `/` is the root. At most 32 keys of 1 to 768 bytes of UTF-8, and \
+            32,768 bytes in all
+            """)
+    }
+
     /// The version in the result of a write.
     @inline(__always)
     static func commitVersion(_ path: Property<UInt64>) -> Field {

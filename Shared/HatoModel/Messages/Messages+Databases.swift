@@ -102,7 +102,10 @@ extension Messages {
                 .required("state", \.state, "Whether queries may use it: `ready`, or `building` until it is complete"),
                 .required(
                     "entries", \.entries,
-                    "Rows of the index; while it is building, those of children that were there before"),
+                    """
+                    The number of rows; one above 10,000 may be a minute old. While the index is being built: \
+                    the number of children processed so far
+                    """),
                 .required("progress", \.progress, "0 to 1: the part of the data the build has read, estimated by size"))
 
             public init(pattern: String, on: String, state: State, entries: UInt64, progress: Double) {
@@ -163,7 +166,10 @@ extension Messages {
         /// Creates a database; it denies everything to users until it gets rules.
         public struct Create: RPCRequest {
             public static let method = "messages.databases.create"
-            public static let summary = "Creates a database, which denies everything to users until it gets rules"
+            public static let summary = """
+                Creates a database, which denies everything to users until it gets rules. A service has at \
+                most 1,000 databases (`too_many_databases`)
+                """
             public static let access = Access.administrator
             public static let effect = Effect.write
 
@@ -212,7 +218,12 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(database: .default),
-                .required("database", \.database, "The database to drop"))
+                .required(
+                    "database", \.database,
+                    """
+                    The database to drop; `default` can be dropped too, and created again with \
+                    `messages.databases.create`
+                    """))
 
             public init(database: DatabaseName) { self.database = database }
 

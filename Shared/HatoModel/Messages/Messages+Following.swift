@@ -4,7 +4,8 @@ extension Messages {
         public static let method = "messages.follow"
         public static let summary = """
             Follows the commits of a database from now on, or after a given version: sends each one that \
-            matches a pattern as `messages.change`
+            matches a pattern as `messages.change`. At most 16 followers of one connection and 256 in all \
+            (`too_many_followers`)
             """
         public static let access = Access.administrator
         public static let effect = Effect.read

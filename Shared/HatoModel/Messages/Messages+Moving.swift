@@ -3,7 +3,10 @@ extension Messages {
     public struct Export: RPCRequest {
         public static let method = "messages.export"
         public static let summary =
-            "Reads the leaves below a path page by page; all pages of a snapshot show one version"
+            """
+            Reads the leaves below a path page by page; all pages of a snapshot show one version. At most 16 \
+            snapshots are open at a time (`too_many_exports`)
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let isSlow = true
@@ -17,7 +20,7 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optional(
                 "snapshot", \.snapshot,
                 "The `snapshot` of the previous page; the first page of a new snapshot when absent",
@@ -92,16 +95,19 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optional(
                 "rows", \.rows,
                 """
-                Pairs `[path, value]` as `messages.export` returns them, at most 10,000; nodes that are not \
-                in them stay
+                Pairs `[path, value]` as `messages.export` returns them, at most 10,000; nodes that are not in \
+                them stay. Limits as in `messages.set`
                 """),
             .optionalJSON(
                 "value", \.value,
-                "Instead of `rows`: a tree in export form, which replaces the node at `path`; null removes it",
+                """
+                Instead of `rows`: a tree in export form, which replaces the node at `path`; null removes it. \
+                Limits as in `messages.set`
+                """,
                 example: ["title": "磯野家"]),
             .optional(
                 "disableTriggers", \.disableTriggers,

@@ -14,7 +14,8 @@ extension Messages {
                 Registers a write that replaces a node when this connection ends, however it ends. The rules \
                 are evaluated now and again at the end; a write that they refuse then is omitted without a \
                 message. Replaces the registered writes at and below the path, and becomes part of one above \
-                it
+                it. At most 1,000 paths (`too_many_on_disconnect`) and 1 MiB (`on_disconnect_too_big`) are \
+                registered for one connection
                 """
             public static let access = Access.rules
             public static let effect = Effect.write
@@ -26,12 +27,12 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(path: .root, value: .null),
                 .database(\.database),
-                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+                .path(\.path),
                 .required(
                     "value", \.value,
                     """
                     The value to write when the connection ends; null removes the node. Server values are \
-                    resolved at the end
+                    resolved at the end; limits as in `messages.set`
                     """))
 
             public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue) {
@@ -49,7 +50,7 @@ extension Messages {
             public static let summary =
                 """
                 Registers writes that replace several nodes below a path when this connection ends; the same \
-                as `messages.onDisconnect.set` of each
+                as `messages.onDisconnect.set` of each, with the same limits
                 """
             public static let access = Access.rules
             public static let effect = Effect.write
@@ -61,13 +62,12 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(path: .root, values: [:]),
                 .database(\.database),
-                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+                .path(\.path),
                 .required(
                     "values", \.values,
                     """
-                    New values by path relative to `path` (`"a/b"`), written when the connection ends; none at \
-                    or above another; null removes. At most 1,000 paths and 1 MiB are registered for one \
-                    connection
+                    New values by path relative to `path` (`"a/b"`), written when the connection ends; no path \
+                    at or above another (`conflicting_paths`); null removes the node
                     """))
 
             public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
@@ -84,7 +84,7 @@ extension Messages {
             public static let method = "messages.onDisconnect.remove"
             public static let summary = """
                 Registers a write that removes a node when this connection ends; the same as \
-                `messages.onDisconnect.set` of null
+                `messages.onDisconnect.set` of null, with the same limits
                 """
             public static let access = Access.rules
             public static let effect = Effect.write
@@ -95,7 +95,7 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(path: .root),
                 .database(\.database),
-                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"))
+                .path(\.path))
 
             public init(database: DatabaseName? = nil, path: TreePath) {
                 self.database = database
@@ -123,7 +123,7 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(path: .root),
                 .database(\.database),
-                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"))
+                .path(\.path))
 
             public init(database: DatabaseName? = nil, path: TreePath) {
                 self.database = database

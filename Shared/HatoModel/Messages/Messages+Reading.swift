@@ -20,7 +20,7 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optional(
                 "query", \.query,
                 """
@@ -86,7 +86,7 @@ extension Messages {
                     present with a query
                     """),
                 .optional("etag", \.etag, "The etag of the node, if asked for; `null_etag` if there is no value"),
-                .required("version", \.version, "The version that was read"))
+                .required("version", \.version, "The version that was read: the number of the newest commit"))
 
             public init(value: JSONValue, keys: [String]? = nil, etag: String? = nil, version: UInt64) {
                 self.value = value
@@ -100,7 +100,11 @@ extension Messages {
     /// Starts a listener: the value now, then every change.
     public struct Listen: RPCRequest {
         public static let method = "messages.listen"
-        public static let summary = "Sends the value of a node or query now, and from then on every change of it"
+        public static let summary = """
+            Sends the value of a node or query now, and from then on every change of it. At most 10,000 \
+            listeners of one connection, 100,000 of one user (of one address without a user) and 1,000,000 in \
+            all; their memory is limited too (`too_many_listeners`)
+            """
         public static let access = Access.rules
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -116,7 +120,7 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optional(
                 "query", \.query,
                 """
@@ -195,7 +199,7 @@ extension Messages {
                     The id of the listener, unique on this connection: `messages.unlisten` and `messages.event` \
                     name it
                     """),
-                .required("version", \.version, "The version the listener starts at"),
+                .required("version", \.version, "The version the listener starts at: the number of the newest commit"),
                 .epoch(\.epoch),
                 .optional(
                     "warning", \.warning,

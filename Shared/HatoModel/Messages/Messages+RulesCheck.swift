@@ -18,7 +18,7 @@ extension Messages.Rules {
             blank: Self(.get, at: .root),
             .database(\.database),
             .required("operation", \.operation, "The operation to check"),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optionalJSON(
                 "value", \.value,
                 """
@@ -57,7 +57,11 @@ extension Messages.Rules {
             public static let fields = Fields<Self>(
                 blank: Self(uid: ""),
                 .required(
-                    "uid", \.uid, "`auth.uid` in the rules, any text; that of a signed-in user has 1 to 128 characters"),
+                    "uid", \.uid,
+                    """
+                    `auth.uid` in the rules, any text; that of a signed-in user has 1 to 128 Unicode code \
+                    points
+                    """),
                 .optional("token", \.token, "The claims of the ID token: `auth.token` in the rules"))
 
             public init(uid: String, token: JSONObject? = nil) {
@@ -126,7 +130,7 @@ extension Messages.Rules {
 
             public static let fields = Fields<Self>(
                 blank: Self(expression: "", line: 0, column: 0),
-                .required("expression", \.expression, "The text of the expression"),
+                .required("expression", \.expression, "The text of that part"),
                 .required("line", \.line, "The line in the text of the rules, from 1"),
                 .required("column", \.column, "The column in that line, from 1"))
 

@@ -19,11 +19,15 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root, value: .null),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .required(
                 "value", \.value,
-                "The value to write; null removes the node. `{\".sv\": \"timestamp\"}` and `{\".sv\": "
-                    + "{\"increment\": n}}` are server values"),
+                """
+                The value to write; null removes the node. `{".sv": "timestamp"}` and `{".sv": {"increment": \
+                n}}` are server values. At most 32 keys from the root to each value (`too_deep`), 10 MiB of \
+                UTF-8 a string (`string_too_long`), 1,048,576 values (setting `write-values-max`; \
+                `too_many_values`) and 16 MiB a line
+                """),
             .optional(
                 "ifMatch", \.ifMatch,
                 """
@@ -37,9 +41,9 @@ extension Messages {
                 "ifVersion", \.ifVersion,
                 """
                 Writes only if nothing at, above or below the path was written after this version; otherwise \
-                failed_precondition `version_mismatch`, also if the service no longer knows. 0: only if \
-                nothing was written there yet. For nodes over 16 MiB, which have no etag. Not together with \
-                `ifMatch`
+                failed_precondition `version_mismatch`, also if the service no longer knows what was written \
+                since. A version above the newest one: `unknown_version`. 0: only if nothing was written there \
+                yet. For nodes over 16 MiB, which have no etag. Not together with `ifMatch`
                 """,
                 example: 17))
 
@@ -93,12 +97,12 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root, values: [:]),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .required(
                 "values", \.values,
                 """
                 New values by path relative to `path` (`"a/b"`), at most 10,000; no path at or above another \
-                (`conflicting_paths`); null removes the node. Server values as in `messages.set`
+                (`conflicting_paths`); null removes the node. Server values and limits as in `messages.set`
                 """))
 
         public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
@@ -142,8 +146,12 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root, value: .null),
             .database(\.database),
-            .required("path", \.path, "The path of the node to append to"),
-            .required("value", \.value, "The value to append, with server values as in `messages.set`"),
+            .required(
+                "path", \.path,
+                """
+                The path of the node to append to: at most 31 keys; otherwise as in `messages.get`
+                """),
+            .required("value", \.value, "The value to append, with server values and limits as in `messages.set`"),
             .optional(
                 "key", \.key,
                 """
@@ -198,7 +206,7 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(path: .root),
             .database(\.database),
-            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .path(\.path),
             .optional(
                 "ifMatch", \.ifMatch,
                 "Removes only if the node has this etag; otherwise failed_precondition `etag_mismatch`",

@@ -42,7 +42,7 @@ extension Notifier {
             .required("platform", \.platform, "How the device is reached: `webhook`"),
             .required("url", \.url, "The URL of the webhook"),
             .optional("app", \.app, "The app the device belongs to, 1 to 256 bytes"),
-            .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
+            .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`: 1 to 256 bytes"),
             .required(
                 "state", \.state,
                 """
@@ -76,8 +76,8 @@ extension Notifier.Devices {
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = """
-            Registers a device of the caller. The same user with the same `url` and `app` gets the same \
-            device again, active and with its secret
+            Registers a device of the caller. The same user with the same `url` and `app` gets the same device \
+            again, active and with its secret. A user has at most 32 devices (`too_many_devices`)
             """
         public static let access = Access.signedIn
         public static let effect = Effect.write
@@ -112,12 +112,15 @@ extension Notifier.Devices {
                 """, example: "com.example.chat"),
             .optional(
                 "locale", \.locale,
-                "The language of the device, e.g. `ja-JP`; at most 256 bytes; unchanged when absent", example: "ja-JP"),
+                """
+                The language of the device, e.g. `ja-JP`: any text of 1 to 256 bytes without control \
+                characters, which is only stored; unchanged when absent
+                """, example: "ja-JP"),
             .optional(
                 "uid", \.uid,
                 """
-                The user the device belongs to: required with the administrator key; a user may only give \
-                the own uid
+                The user the device belongs to, 1 to 512 bytes of UTF-8 without control characters: required \
+                with the administrator key; a user may only give the own uid
                 """, example: "u1"))
 
         public init(platform: Notifier.Platform = .webhook, url: String, secret: String? = nil, uid: String? = nil) {

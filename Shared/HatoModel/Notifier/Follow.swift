@@ -2,7 +2,10 @@ extension Notifier {
     /// Follows the events of notifications. Positions grow; a follower resumes with its last position and the epoch.
     public struct Follow: RPCRequest {
         public static let method = "notifier.follow"
-        public static let summary = "Follows the events of notifications from now on, or after a given position"
+        public static let summary = """
+            Follows the events of notifications from now on, or after a given position. At most 64 followers \
+            (`too_many_followers`)
+            """
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -23,7 +26,7 @@ extension Notifier {
                 "epoch", \.epoch,
                 """
                 The `epoch` that `after` comes from; if the store has another one, failed_precondition \
-                `unknown_version`
+                `unknown_version`. Without it, events are missed silently after a backup is restored
                 """, example: "0123456789abcdef0123456789abcdef"))
 
         public init(after: Int? = nil, epoch: String? = nil) {
@@ -174,9 +177,9 @@ extension Notifier {
             .required(
                 "reason", \.reason,
                 """
-                `permission_denied`: the connection is no longer an administrator's; `token_expired`; \
-                `compacted`: the follower is behind the oldest kept event; `stopping`: the service stops, or \
-                its store failed
+                `permission_denied`: the connection is no longer an administrator's; `token_expired`: the \
+                credential of the connection expired; `compacted`: the follower is behind the oldest kept \
+                event; `stopping`: the service stops, or its store failed
                 """))
 
         public init(subscription: String, reason: String) {

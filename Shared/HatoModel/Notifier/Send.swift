@@ -44,7 +44,8 @@ extension Notifier {
             .optional(
                 "data", \.data,
                 """
-                Values for the receiving app: strings by name; names and values together at most 4,096 bytes
+                Values for the receiving app: strings by name; names and values have at most 4,096 bytes of \
+                UTF-8 in all
                 """,
                 example: ["chat": "c1"]),
             .optional("options", \.options, "Options of the delivery", example: DeliveryOptions(ttlSeconds: 3600)),
@@ -76,7 +77,7 @@ extension Notifier {
                     "The id of the notification, `ntf_…`; absent after a dry run"),
                 .required(
                     "recipients", \.recipients,
-                    "The number of devices for which a delivery was accepted; of a dry run, would be"))
+                    "The number of devices for which a delivery was accepted or, in a dry run, would be accepted"))
 
             public init(notification: String?, recipients: Int) {
                 self.notification = notification
@@ -112,7 +113,7 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(at: 0),
-            .required("at", \.at, "When it was made, in milliseconds since 1970"),
+            .required("at", \.at, "When it ended, in milliseconds since 1970"),
             .optional("status", \.status, "The HTTP status; absent when there was no response"),
             .optional("error", \.error, "Why there was no response"))
 
@@ -157,7 +158,12 @@ extension Notifier {
                 (`notifier.dead.drop`); or is dead: `attempts_exhausted` (12 attempts), `expired` (after \
                 failed attempts), `unreadable` (a damaged record)
                 """),
-            .required("attempts", \.attempts, "The number of attempts"),
+            .required(
+                "attempts", \.attempts,
+                """
+                The number of attempts, the one in progress included; postponed ones, which did not call the \
+                receiver, do not count
+                """),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
             .optional(
                 "nextAttemptAt", \.nextAttemptAt,
@@ -226,7 +232,7 @@ extension Notifier {
             var delivery = DeliveryStatus(
                 delivery: "ntf_4c7d1e9a2b6f8035-0", device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", state: .delivered,
                 attempts: 2)
-            delivery.lastAttempt = AttemptReport(at: 1_795_000_004_000, status: 200)
+            delivery.lastAttempt = AttemptReport(at: 1_795_000_004_120, status: 200)
             delivery.finishedAt = 1_795_000_004_120
             return RPCExample(
                 Status(notification: "ntf_4c7d1e9a2b6f8035"),
@@ -256,8 +262,8 @@ extension Notifier {
             .required(
                 "gaps", \.gaps,
                 """
-                How often the notifier asked for changes that were no longer kept; triggers did not fire for \
-                those
+                How often, since the database was first followed and across restarts, the notifier asked for \
+                changes that were no longer kept; triggers did not fire for those
                 """),
             .optional("error", \.error, "Why the database is not followed now"))
 

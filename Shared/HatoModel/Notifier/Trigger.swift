@@ -8,11 +8,17 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "title", \.title,
-                "The title, at most 1,024 bytes of UTF-8. In a trigger a template; a longer result is cut"
+                """
+                The title: at most 1,024 bytes of UTF-8, otherwise `too_big`. A longer title that a trigger \
+                makes is cut
+                """
             ),
             .optional(
                 "body", \.body,
-                "The body, at most 4,096 bytes of UTF-8. In a trigger a template; a longer result is cut")
+                """
+                The body: at most 4,096 bytes of UTF-8, otherwise `too_big`. A longer body that a trigger \
+                makes is cut
+                """)
         )
 
         public init(title: String? = nil, body: String? = nil) {
@@ -37,8 +43,9 @@ extension Notifier {
             .optional(
                 "collapseKey", \.collapseKey,
                 """
-                1 to 256 bytes: a newer notification with the same key replaces those of the same device \
-                that still wait, except one that is being attempted. In a trigger a template
+                1 to 256 bytes: a newer notification with the same key replaces those of the same device that \
+                still wait, except one that is being attempted. A template in a trigger; a longer result is \
+                cut
                 """))
 
         public init(ttlSeconds: Int? = nil, collapseKey: String? = nil) {
@@ -71,7 +78,12 @@ extension Notifier {
                 `{chat}` is replaced by the key that the pattern matched
                 """
             ),
-            .optional("uidField", \.uidField, "The field of the change whose value is the uid, e.g. `after.to`"),
+            .optional(
+                "uidField", \.uidField,
+                """
+                The field of the change whose value is the uid, e.g. `after.to`. A number or boolean counts as \
+                its JSON text; no user is notified if the field is missing, an object, or longer than 512 bytes
+                """),
             .optional(
                 "tokenField", \.tokenField,
                 "Not supported yet: refused with `unsupported_platform`"))
@@ -105,8 +117,8 @@ extension Notifier {
             .required(
                 "pattern", \.pattern,
                 """
-                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
-                matches any one key
+                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces matches \
+                any one key. At most 32 keys, and each name once
                 """),
             .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
             .required(
@@ -133,8 +145,9 @@ extension Notifier.Triggers {
     public struct Set: RPCRequest {
         public static let method = "notifier.triggers.set"
         public static let summary = """
-            Creates or replaces the trigger with this id. A new trigger fires for changes committed \
-            after the call; a replaced one with the same `database` and `pattern` misses none
+            Creates or replaces the trigger with this id. A new trigger fires for changes committed after the \
+            call; a replaced one with the same `database` and `pattern` misses none. A service has at most \
+            1,000 triggers (`too_many_triggers`)
             """
         public static let access = Access.administrator
         public static let effect = Effect.write
@@ -159,8 +172,8 @@ extension Notifier.Triggers {
             .required(
                 "pattern", \.pattern,
                 """
-                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces \
-                matches any one key
+                The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces matches \
+                any one key. At most 32 keys, and each name once
                 """),
             .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
             .required(
@@ -179,8 +192,9 @@ extension Notifier.Triggers {
             .optional(
                 "data", \.data,
                 """
-                Values for the receiving app, with templates: strings by name; names and values together at \
-                most 4,096 bytes
+                Values for the receiving app, with templates: strings by name. Names and templates have at \
+                most 4,096 bytes of UTF-8 in all (`too_big`); values that templates make are cut so that names \
+                and values have as many at most
                 """,
                 example: ["chat": "{chat}"]),
             .optional(
@@ -189,10 +203,11 @@ extension Notifier.Triggers {
             .optional(
                 "when", \.when,
                 """
-                A condition on the change, an expression of the rules language over `after`, `before`, \
-                `path`, `type`, `uid` (the author) and the wildcards of the pattern, e.g. `after.kind == \
-                'text' && chat != 'lobby'`. A condition that cannot be evaluated is false. A condition that \
-                needs values from before a commit of more than 1 MiB, which are not kept, is true
+                A condition on the change, at most 4,096 bytes of UTF-8: an expression of the rules language \
+                over `after`, `before`, `path`, `type`, `uid` (the author) and the wildcards of the pattern, \
+                e.g. `after.kind == 'text' && chat != 'lobby'`. A condition that cannot be evaluated is false. \
+                A condition that needs values from before a commit of more than 1 MiB, which are not kept, is \
+                true
                 """))
 
         public init(

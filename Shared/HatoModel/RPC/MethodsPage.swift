@@ -76,6 +76,7 @@ public enum MethodsPage {
             rows(FieldDescription.members(of: method.result))
                 + rows(FieldDescription.members(of: items), under: "[]."))
         if method.result["properties"] == [:] { text += "Result: `{}`\n\n" }
+        if method.result.isEmpty { text += "Result: a JSON object, as described above.\n\n" }
         text += table(method.errors)
         text += "```\n"
         text += line(

@@ -7,7 +7,11 @@ public enum RPC {
         public typealias Result = JSONValue
 
         public static let method = "rpc.discover"
-        public static let summary = "Returns the OpenRPC document of all methods, with schemas and an example of each"
+        public static let summary = """
+            Returns the OpenRPC document of all methods: `openrpc` (its version), `info`, `methods` (for each \
+            its `name`, `summary`, `params`, `result`, `errors`, `examples`, `x-access`, `x-effect` and \
+            `x-slow`), `components.errors` (of every method) and, if there are any, `x-notifications`
+            """
         public static let access = Access.anyone
         public static let effect = Effect.read
         public static let example = RPCExample(

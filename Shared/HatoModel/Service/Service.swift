@@ -44,7 +44,14 @@ public enum Service {
                     """),
                 .optional("uptimeSeconds", \.uptimeSeconds, "For administrators: seconds since the start"),
                 .optional(
-                    "checks", \.checks, "For administrators: the state of each check by name, e.g. `store`, `keys`"))
+                    "checks", \.checks,
+                    """
+                    For administrators: the state of each check by name. `store`: `open`, or why it is not; \
+                    `keys`: `ready`, or why ID tokens cannot be verified; `signingKey`: the id of the current \
+                    key; `feeds`: for each followed database its state, version and gaps; `waitingWrites`, \
+                    `passwordsWaiting`, `pending`, `unreadable`: how many writes, passwords and deliveries \
+                    wait, and how many rows cannot be read
+                    """))
 
             public init(
                 service: String, version: String, status: Status, uptimeSeconds: Int? = nil, checks: JSONObject? = nil
@@ -99,9 +106,9 @@ public enum Service {
 
         public static let method = "service.config"
         public static let summary = """
-            Returns for each setting its effective `value` (a string, or null; secrets are hidden) and \
-            its `source`: `flag`, `environment variable NAME`, `KEY in FILE`, `memory-bytes` or \
-            `default`
+            Returns an object with a member for each setting, which has its effective `value` (a string, or \
+            null; secrets are hidden) and its `source`: `flag`, `environment variable NAME`, `KEY in FILE`, \
+            `memory-bytes` or `default`
             """
         public static let access = Access.administrator
         public static let effect = Effect.read
