@@ -1,7 +1,10 @@
 /// The protocols of this repository, what they require, and the types that conform to them. Types are known by their
 /// own names, without those of the types around them.
 struct Conformances {
-    private var requirements: [String: Set<String>] = [:]
+    /// Beside those of this repository: the protocols of commands, which ArgumentParser declares.
+    private var requirements: [String: Set<String>] = [
+        "AsyncParsableCommand": ["run", "validate"], "ParsableArguments": ["validate"],
+    ]
     /// What types conform to, and what protocols inherit from.
     private var parents: [String: Set<String>] = [:]
 

@@ -10,7 +10,7 @@ import Testing
     private static let requirements: Set<String> = [
         "method", "summary", "access", "effect", "example", "fields", "isSlow", "hasSideEffect", "isIdempotent",
         "methods", "notifications", "description", "hashValue", "json", "schema", "configuration", "rawValue",
-        "startIndex", "endIndex", "run", "validate", "makeAsyncIterator", "customMirror", "debugDescription", "hash",
+        "startIndex", "endIndex", "makeAsyncIterator", "customMirror", "debugDescription", "hash",
         "write", "==", "<",
     ]
     private static let associatedTypes: Set<String> = ["Result", "Body", "Element", "Index", "Target", "Request"]
@@ -48,7 +48,7 @@ import Testing
         for (path, lines) in files {
             for index in lines.indices {
                 guard let declaration = PublicDeclaration(lines, at: index), declaration.throwsAnyError,
-                    !declaration.docstring.contains("Throws"), !["run", "validate"].contains(declaration.name),
+                    !declaration.docstring.contains("Throws"),
                     !conformances.require(declaration.name, of: declaration.type)
                 else { continue }
                 Issue.record("\(path):\(index + 1) does not say what it throws:\(lines[index])")

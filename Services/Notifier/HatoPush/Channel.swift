@@ -1,15 +1,18 @@
 public import HatoModel
 
-/// One way to reach devices. The seam for APNs, FCM and Web Push; today's only channel is `WebhookChannel`.
+/// One way to reach devices. `WebhookChannel` is the only one; APNs, FCM and Web Push would be others.
 public protocol Channel: Sendable {
+    /// The platform of the devices that it reaches.
     var platform: Notifier.Platform { get }
 
-    /// Checks an address before it is registered for a user; returns it in its one normal spelling.
+    /// Checks an address before it is registered for a user, and returns it in its one normal spelling. Throws
+    /// `AddressRefusal` when no device may have it.
     func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress
 
-    /// Tries once and says what happened; never longer than the channel's time limit.
+    /// Makes one attempt, within the time limit of the channel, and returns its outcome.
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome
 
+    /// Closes the connections; one that is in use is closed after its delivery.
     func shutdown() async
 }
 
@@ -57,9 +60,9 @@ public struct DeliveryContent: Sendable, Hashable {
     public var text: Notifier.NotificationText
     /// What the receiving app gets, by name.
     public var data: [String: String]
-    /// The trigger and the path of the change that made it.
+    /// The id of the trigger that made it; nil for `notifier.send`.
     public var trigger: String?
-    /// The path of the change that fired the trigger.
+    /// The path of the change that fired the trigger; nil without one.
     public var path: String?
     /// A newer notification with this key replaces it.
     public var collapseKey: String?
@@ -73,22 +76,23 @@ public struct DeliveryContent: Sendable, Hashable {
     }
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 public enum DeliveryOutcome: Sendable, Hashable {
     case delivered(DeliveryResponse)
     /// Try again, but not before `retryAfter`.
     case failed(DeliveryResponse, retryAfter: Duration?)
-    /// The receiver was not called, for lack of something of ours: no attempt of the receiver's.
+    /// The receiver was not called: the look-up of its host had no turn in time, or the attempt was ended during the
+    /// look-up. The attempt does not count.
     case postponed(DeliveryResponse)
-    /// The receiver says that this address is no more.
+    /// The receiver responded with 410: the device is gone.
     case deviceGone(DeliveryResponse)
 }
 
-/// What the receiver or the network said, for people.
+/// What the receiver responded, or why the attempt failed, for people.
 public struct DeliveryResponse: Sendable, Hashable {
-    /// HTTP status; nil when there was no answer.
+    /// The HTTP status; nil when there was no response.
     public var status: Int?
-    /// Why there was no answer; nil when there was one.
+    /// Why the attempt failed or was postponed, with the beginning of the response's body; nil when it was delivered.
     public var error: String?
 
     public init(status: Int? = nil, error: String? = nil) {

@@ -67,7 +67,9 @@ public struct FeedPattern: Sendable, Hashable {
 extension FeedPattern {
     private static let example = "/chats/{chat}/messages/{id}"
 
-    /// Reads a pattern; throws `ArgumentError`.
+    /// Reads a pattern, e.g. `/chats/{chat}/messages/{id}`: `/` and at most 32 keys or names in braces, each name once.
+    ///
+    /// - Throws: `ArgumentError` with the reason `invalid_pattern` when the text is no pattern.
     public init(_ text: String) throws(ArgumentError) {
         guard text.hasPrefix("/") else { throw Self.error("A pattern begins with /") }
         var segments: [Segment] = []

@@ -170,7 +170,7 @@ extension Messages {
             self.etag = resume?.etag
         }
 
-        /// The state that a listener already has.
+        /// What a client already has of the value: the version and the epoch of its last event, or the etag.
         public struct Resume: Sendable, Hashable {
             public var since: UInt64?
             public var epoch: String?

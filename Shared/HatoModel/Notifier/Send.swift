@@ -115,7 +115,12 @@ extension Notifier {
             blank: Self(at: 0),
             .required("at", \.at, "When it ended, in milliseconds since 1970"),
             .optional("status", \.status, "The HTTP status; absent when there was no response"),
-            .optional("error", \.error, "Why there was no response"))
+            .optional(
+                "error", \.error,
+                """
+                Why it failed or was postponed, with the beginning of the response's body if there is one; \
+                absent after a response of 2xx
+                """))
 
         public init(at: Int, status: Int? = nil, error: String? = nil) {
             self.at = at

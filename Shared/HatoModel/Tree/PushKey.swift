@@ -31,6 +31,10 @@ public struct PushKey: Sendable, Hashable {
 
     /// A key of a past time with a given random part, e.g. a hash of the imported data, so that importing twice makes
     /// the same keys.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: since 1970; a time outside 0 to 2^48 - 1 becomes the nearest one inside.
+    ///   - random: two halves, of which the lower 36 bits count.
     public init(milliseconds: Int64, random: (UInt64, UInt64)) {
         self.init(milliseconds: milliseconds, high: random.0 & PushKey.halfMax, low: random.1 & PushKey.halfMax)
     }

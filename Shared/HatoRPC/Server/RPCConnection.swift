@@ -22,6 +22,7 @@ public final class RPCConnection: Sendable {
         case awaited
     }
 
+    /// The number of the connection, which no other connection of the server has.
     public let id: UInt64
     /// The address of the peer.
     public let remoteAddress: String
@@ -62,10 +63,11 @@ public final class RPCConnection: Sendable {
     /// The client that limits count for `caller` here: a user, wherever the connections come from, else the address.
     public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, clientAddress) }
 
+    /// Whether the connection has closed.
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
 
-    /// Says whether further requests of the connection wait for an earlier one: its reads are not counted as reads that
-    /// wait for a thread then.
+    /// Sets whether later requests of the connection wait for an earlier one. While they do, its reads do not count as
+    /// reads that wait for a thread.
     public func setTurnHeld(_ isHeld: Bool) { holdsTurn.store(isHeld, ordering: .relaxed) }
 
     var isTurnHeld: Bool { holdsTurn.load(ordering: .relaxed) }
@@ -316,6 +318,7 @@ public final class RPCWatch: Sendable {
 
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
-    /// No callback starts after this returns on the connection's event loop; elsewhere one may just be running.
+    /// Ends the callbacks. After a call on the connection's event loop no callback starts; after a call from another
+    /// thread one may still be running.
     public func cancel() { end() }
 }

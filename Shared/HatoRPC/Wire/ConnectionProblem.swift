@@ -13,7 +13,7 @@ import NIOSSL
 /// Why there is no connection, or no port to listen on, for people: the errors below have the names of their libraries'
 /// types and line numbers of TLS.
 public enum ConnectionProblem {
-    /// What is wrong with a connection, in words for people.
+    /// Returns why a connection failed, in words for people, without a full stop.
     public static func words(_ error: any Error) -> String {
         switch error {
         case let error as IOError: words(errorNumber: error.errnoCode)
@@ -28,7 +28,7 @@ public enum ConnectionProblem {
         }
     }
 
-    /// Whether the peers did not come to terms about TLS, so that nothing was said.
+    /// Whether the TLS handshake failed, so that no request was sent.
     static func isFailedHandshake(_ error: any Error) -> Bool {
         if case NIOSSLError.handshakeFailed = error { return true }
         return error is NIOSSLExtraError

@@ -12,10 +12,11 @@ public struct EncodedJSON: Sendable, Hashable {
 
     private let storage: Storage
 
+    /// Bytes that the caller knows to be valid JSON, or the members of an object without its braces, without line ends.
     public init(_ bytes: [UInt8]) { storage = .own(bytes) }
     /// The text that a writer has written.
     public init(_ writer: JSONWriter) { self.init(writer.bytes) }
-    /// JSON text that the caller knows to be right.
+    /// Text that the caller knows to be valid JSON without line ends.
     public init(_ text: String) { self.init(Array(text.utf8)) }
 
     /// The text of a value.
@@ -80,13 +81,13 @@ public struct EncodedJSON: Sendable, Hashable {
     /// A reference that does not keep a shared text in memory; nil when this is not shared.
     public var reference: Reference? { shared.map { Reference($0) } }
 
-    /// Bytes that are written once and shared by all that send them.
+    /// A weak reference to the bytes of a shared text.
     public struct Reference: Sendable {
         private weak let bytes: SharedBytes?
 
         fileprivate init(_ bytes: SharedBytes) { self.bytes = bytes }
 
-        /// The text, as long as something else keeps it.
+        /// The text; nil when nothing else keeps its bytes any more.
         public var value: EncodedJSON? { bytes.map { EncodedJSON($0) } }
     }
 }

@@ -3,11 +3,12 @@ public import HatoModel
 /// The paths of one topic that recent commits changed, each with the newest version that changed it: what listeners
 /// lack, at whatever position they are. It is kept once for all of them, and a commit is noted once.
 ///
-/// It holds the newest `pathsMax` paths. A listener at an older position lacks everything.
+/// It holds the newest `pathsMax` paths, and up to twice as many entries before it is shortened. A listener at an older
+/// position lacks everything.
 public struct ChangedPaths: Sendable, Hashable {
-    /// The maximum number of paths that a listener is sent one by one; beyond it the whole value is sent.
+    /// The maximum number of paths whose values a listener is sent one by one; beyond it the whole value is sent.
     public static let pathsMax = 256
-    /// The maximum memory of the paths.
+    /// The maximum memory of the paths, in bytes.
     public static let bytesMax = 64 << 10
 
     /// What a listener at some position lacks.
@@ -34,7 +35,7 @@ public struct ChangedPaths: Sendable, Hashable {
     /// Where the entry of a path is.
     private var indexes: [TreePath: Int] = [:]
     var entryCount: Int { entries.count }
-    /// What the paths take in memory, approximately.
+    /// The memory of the paths, in bytes, approximately.
     public private(set) var byteCount = 0
 
     /// - Parameters:

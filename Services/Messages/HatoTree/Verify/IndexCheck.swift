@@ -19,8 +19,11 @@ public struct IndexCheck {
 
     private static let pageChildren = 500
 
-    /// Returns the number of rows. An index that is still being built lacks the rows after its cursor; the existing
-    /// ones must be correct.
+    /// Compares an index with its tree, and reports each difference; returns the number of rows of the index. An index
+    /// that is still being built lacks the rows after its cursor; the existing ones must be correct.
+    ///
+    /// - Parameter advance: called for every row that is read.
+    /// - Throws: the errors of the reader and of `advance`.
     public func run(_ index: IndexCatalog.Index, advance: () throws -> Void) throws -> Int {
         let definition = index.definition
         let wanted = try checkChildren(of: index, advance)
