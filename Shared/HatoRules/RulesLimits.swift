@@ -41,7 +41,7 @@ public struct RulesStepLimits: Sendable, Hashable {
     /// Steps of all rules of one operation together; when they are used up, every further rule fails.
     public var operationStepsMax: Int
 
-    public init(ruleStepsMax: Int = 1_000_000, operationStepsMax: Int = 50_000_000) {
+    public init(ruleStepsMax: Int = 1_000_000, operationStepsMax: Int = 20_000_000) {
         self.ruleStepsMax = ruleStepsMax
         self.operationStepsMax = operationStepsMax
     }

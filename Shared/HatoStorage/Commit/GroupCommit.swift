@@ -147,8 +147,22 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private struct Planned {
         var group: PlannedGroup
         var order = PlanningOrder()
+        /// What has arrived meanwhile; empty between two looks.
+        var arriving: [Submission] = []
+        /// When the submission before was planned, in nanoseconds.
+        var time: UInt64 = 0
+        /// What planning the group has taken, in nanoseconds.
+        var groupTime = 0
         /// Whether the next group can probably be settled while more is planned.
         var overlaps = true
+
+        /// A submission has been planned. Returns what that took.
+        mutating func timePassed() -> Int {
+            let passed = nanoseconds(since: time)
+            time &+= UInt64(passed)
+            groupTime += passed
+            return passed
+        }
     }
 
     private func run(from version: UInt64) {
@@ -170,6 +184,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     /// rest may still grow.
     private func plan(_ planned: inout Planned) throws(StoreError) {
         planned.order.arrange()
+        planned.time = monotonicNanoseconds()
         while let submission = planned.order.first {
             if let error = verdict.withLock({ $0 }) { throw error }
             if case .snapshot = submission { try syncThread.waitUntilIdle() }
@@ -177,17 +192,25 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
             case .write(let write): apply(write, to: &planned.group)
             case .snapshot(let pending): try add(pending, to: &planned.group)
             }
-            planned.order.removeFirst()
+            planned.order.removeFirst(after: planned.timePassed())
             if planned.order.isDue {
-                queue.takeWaiting(into: &planned.order.arrived)
-                planned.order.arrange()
+                queue.takeWaiting(into: &planned.arriving)
+                planned.order.add(&planned.arriving)
             }
             let isFull = planned.group.count >= limits.groupWritesMax || planned.group.bytes >= limits.groupBytesMax
-            let isEnough = planned.overlaps && planned.group.count >= limits.overlapWritesMin
-            if isFull || isEnough && syncThread.isIdle { try send(&planned) }
+            if isFull || syncThread.isIdle && isEnough(planned) {
+                try send(&planned)
+                planned.time = monotonicNanoseconds()
+            }
         }
         planned.order.removePlanned()
         if syncThread.isIdle { try send(&planned) }
+    }
+
+    /// Whether a group is worth a sync while more is planned. One that has taken long is: its writes wait for it.
+    private func isEnough(_ planned: Planned) -> Bool {
+        planned.overlaps && planned.group.count >= limits.overlapWritesMin
+            || planned.groupTime / 1_000 >= limits.groupMicrosecondsMax
     }
 
     private func add(_ pending: PendingSnapshot, to group: inout PlannedGroup) throws(StoreError) {
@@ -203,12 +226,13 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         try syncThread.waitUntilIdle()
         if planned.group.count == 0 { return }
         planned.overlaps = backend.seal()
-        if planned.overlaps, planned.group.count >= limits.overlapWritesMin {
+        if planned.overlaps, isEnough(planned) {
             syncThread.take(planned.group)
         } else {
             try settle(&planned.group)
         }
         planned.group = PlannedGroup(after: planned.group.version, planned.group.derived)
+        planned.groupTime = 0
     }
 
     // MARK: Planning thread or sync thread, one at a time
@@ -281,7 +305,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         let logged = backend.loggedVersion
         failed?.refuse(ended, logged: logged)
         planned.group.refuse(ended, logged: logged)
-        for submission in planned.order.rest { submission.refuse(ended) }
+        for submission in planned.order.rest + planned.arriving { submission.refuse(ended) }
         var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {
             for submission in waiting { submission.refuse(ended) }

@@ -1,10 +1,11 @@
-/// The submissions that the planning thread has taken, in the order in which it plans them. Pure.
+/// The submissions that the planning thread has taken, in the order in which it plans them. Pure: its driver says how
+/// long each took.
 ///
-/// A few submissions, or those of one client, are planned in the order of their arrival, at no further cost. Otherwise
-/// clients take turns (`TurnQueue`) until none waits; submissions that arrive meanwhile are added from time to time
-/// (`isDue`). So a client
-/// waits for one submission of each other client, however many those have submitted. The submissions of one client,
-/// and so those of one connection, keep their order.
+/// A few submissions, or those of one client, are planned in the order of their arrival, at no further cost. Otherwise,
+/// and when planning takes long, clients take turns (`TurnQueue`) until none waits; submissions that arrive meanwhile
+/// are added from time to time (`isDue`). So a client waits for about as much work of the others together as it gives
+/// itself, however many submissions they have. The submissions of one client, and so those of one connection, keep
+/// their order.
 struct PlanningOrder {
     /// Taken from the queue and not yet put in order: filled by the planning thread, followed by `arrange`.
     var arrived: [Submission] = []
@@ -14,19 +15,25 @@ struct PlanningOrder {
     /// The next of `turns`; nil when clients take no turns.
     private var next: Submission?
     private var plannedSinceArrival = 0
+    /// What that took, in nanoseconds.
+    private var timeSinceArrival = 0
 
-    /// Fewer are planned as they came.
+    /// Fewer are planned as they came, unless that takes long.
     static let turnsMin = 16
     /// Submissions that are planned, while clients take turns, before those that have arrived since are added.
     static let arrivalInterval = 16
+    /// The same as a time, in nanoseconds, whether clients take turns or not.
+    static let arrivalTime = 2_000_000
     /// The capacity for so many is kept.
     private static let keptMax = 1_024
 
     /// The submission that is planned next; nil when there is none.
     var first: Submission? { next ?? (done < arrived.count ? arrived[done] : nil) }
 
-    /// Whether clients take turns and what has arrived meanwhile is to be added.
-    var isDue: Bool { plannedSinceArrival >= Self.arrivalInterval }
+    /// Whether what has arrived meanwhile is to be added.
+    var isDue: Bool {
+        next != nil && plannedSinceArrival >= Self.arrivalInterval || timeSinceArrival >= Self.arrivalTime
+    }
 
     /// The submissions that are not planned.
     var rest: [Submission] {
@@ -36,27 +43,45 @@ struct PlanningOrder {
         return rest
     }
 
+    /// Adds what has arrived, and puts all in order.
+    mutating func add(_ submissions: inout [Submission]) {
+        if done < arrived.count {
+            arrived.append(contentsOf: submissions)
+            submissions.removeAll(keepingCapacity: submissions.count <= Self.keptMax)
+        } else {
+            swap(&arrived, &submissions)
+            submissions.removeAll(keepingCapacity: submissions.count <= Self.keptMax)
+            done = 0
+        }
+        arrange()
+    }
+
     /// Puts what has arrived in order.
     mutating func arrange() {
-        plannedSinceArrival = 0
-        guard next != nil || hasManyOfSeveralClients else { return }
-        for submission in arrived { turns.append(submission, of: submission.client) }
-        arrived.removeAll(keepingCapacity: arrived.count <= Self.keptMax)
+        let isSlow = timeSinceArrival >= Self.arrivalTime
+        (plannedSinceArrival, timeSinceArrival) = (0, 0)
+        guard next != nil || hasSeveralClients(atLeast: isSlow ? 2 : Self.turnsMin) else { return }
+        for submission in arrived[done...] { turns.append(submission, of: submission.client) }
+        removePlanned()
         if next == nil { next = turns.takeNext()?.job }
     }
 
-    private var hasManyOfSeveralClients: Bool {
-        guard arrived.count >= Self.turnsMin, let first = arrived.first else { return false }
-        let client = first.client
-        return arrived.contains { $0.client != client }
+    private func hasSeveralClients(atLeast countMin: Int) -> Bool {
+        guard arrived.count - done >= countMin else { return false }
+        let client = arrived[done].client
+        return arrived[done...].contains { $0.client != client }
     }
 
     /// The first submission has been planned.
-    mutating func removeFirst() {
-        guard next != nil else {
+    ///
+    /// - Parameter time: what that took, in nanoseconds.
+    mutating func removeFirst(after time: Int) {
+        timeSinceArrival += time
+        guard let planned = next else {
             done += 1
             return
         }
+        if let client = planned.client { turns.charge(client, time) }
         next = turns.takeNext()?.job
         plannedSinceArrival = next == nil ? 0 : plannedSinceArrival + 1
     }

@@ -13,10 +13,11 @@ package final class ReaderPool: Sendable {
             let jobs = jobs
             try startThread {
                 if isLowPriority { lowerThreadPriority() }
-                var ended: String?
+                var ended = ReaderJobs.Ended()
                 while let next = jobs.takeNext(after: ended) {
+                    let start = monotonicNanoseconds()
                     next.job()
-                    ended = next.client
+                    ended = ReaderJobs.Ended(client: next.client, time: nanoseconds(since: start))
                 }
             }
         }
@@ -42,6 +43,13 @@ package final class ReaderPool: Sendable {
 /// `@unchecked Sendable`: every variable is guarded by `condition`.
 private final class ReaderJobs: @unchecked Sendable {
     typealias Job = @Sendable () -> Void
+
+    /// A job that has run.
+    struct Ended {
+        var client: String?
+        /// What it took, in nanoseconds.
+        var time = 0
+    }
 
     private let condition = ThreadCondition()
     private let threads: Int
@@ -85,10 +93,10 @@ private final class ReaderJobs: @unchecked Sendable {
     /// Sleeps until a job may run; nil when the queue is closed, and each job that still waits is for a thread that
     /// runs one of the same client.
     ///
-    /// - Parameter ended: the client of the job that this thread has run before.
-    func takeNext(after ended: String?) -> (job: Job, client: String?)? {
+    /// - Parameter ended: the job that this thread has run before.
+    func takeNext(after ended: Ended) -> (job: Job, client: String?)? {
         let (next, wakes) = condition.withLock { () -> ((job: Job, client: String?)?, Bool) in
-            jobs.ended(of: ended)
+            jobs.ended(of: ended.client, after: ended.time)
             while true {
                 if let next = jobs.takeNext() { return (next, mustWake()) }
                 if isClosed { return (nil, false) }

@@ -27,4 +27,26 @@ import Testing
             #expect(running.store.version > before + 2, "what was left last, and all in one turn")
         }
     }
+
+    /// The work of rules counts, too, and splits the turn; no write is refused for it.
+    @Test func placesWhoseRulesTakeLongAreWrittenInSeveralTurns() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let text = String(repeating: "a", count: 400_000)
+            _ = try await client.call(Messages.Set(path: try TreePath("/text"), value: .string(text)))
+            _ = try await client.call(
+                Messages.Rules.Set(
+                    rules: #"""
+                        {"rules": {".read": true, "p": {"$k": {
+                            ".write": "root.child('text').val().toLowerCase().contains('b') == false"}}}}
+                        """#))
+            let line = try await RawLines.connect(running, as: "a")
+            for number in 0..<16 { try await line.ask("set", #""path":"/p/k\#(number)","value":1"#) }
+            let before = running.store.version
+            line.end(.closed)
+            let written = JSONObject(uniqueMembers: (0..<16).map { JSONObject.Member("k\($0)", 1) })
+            try await running.waitFor(["p": .object(written), "text": .string(text)])
+            #expect(running.store.version > before + 2, "all in one turn")
+        }
+    }
 }

@@ -33,16 +33,18 @@ struct PlanningOrderTests {
     ///
     /// - Parameter arrivals: what has arrived when the planning thread looks.
     private static func planned(
-        _ order: inout PlanningOrder, arrivals: [[Submission]] = []
+        _ order: inout PlanningOrder, arrivals: [[Submission]] = [], after time: (NamedWrite) -> Int = { _ in 0 }
     ) throws -> [NamedWrite] {
         var (planned, arrivals) = ([NamedWrite](), arrivals[...])
         order.arrange()
         while let submission = order.first {
-            planned.append(try write(submission))
-            order.removeFirst()
+            let write = try write(submission)
+            planned.append(write)
+            order.removeFirst(after: time(write))
             if order.isDue {
-                order.arrived = arrivals.popFirst() ?? []
-                order.arrange()
+                var arriving = arrivals.popFirst() ?? []
+                order.add(&arriving)
+                #expect(arriving.isEmpty)
             }
         }
         order.removePlanned()
@@ -86,16 +88,35 @@ struct PlanningOrderTests {
         }
     }
 
+    /// One client has sent many writes that take long; others come while they are planned.
+    @Test func aClientWaitsForAboutOneWriteThatTakesLong() throws {
+        for others in [1, 20] {
+            var order = PlanningOrder()
+            order.arrived = (0..<others).flatMap { Self.writes(of: "slow\($0)", 0..<100) }
+            let arrivals =
+                Array(repeating: [], count: 30) + [Self.writes(of: "quick", 0..<1)] + Array(repeating: [], count: 30)
+                + [Self.writes(of: "quick", 1..<2)]
+            let planned = try Self.planned(&order, arrivals: arrivals) {
+                $0.client == "quick" ? 10_000 : PlanningOrder.arrivalTime
+            }
+            let places = planned.indices.filter { planned[$0].client == "quick" }
+            #expect(places.count == 2 && places[0] <= 33 && places[1] <= 66, "\(others): \(places)")
+            for number in 0..<others {
+                #expect(planned.filter { $0.client == "slow\(number)" }.map(\.number) == Array(0..<100))
+            }
+        }
+    }
+
     @Test func nothingIsLostWhenPlanningEnds() {
         var order = PlanningOrder()
         order.arrived = Self.writes(of: "a", 0..<50) + Self.writes(of: nil, 0..<50)
         order.arrange()
-        for _ in 0..<7 { order.removeFirst() }
+        for _ in 0..<7 { order.removeFirst(after: 0) }
         #expect(order.rest.count == 93)
         order = PlanningOrder()
         order.arrived = Self.writes(of: "a", 0..<50)
         order.arrange()
-        for _ in 0..<7 { order.removeFirst() }
+        for _ in 0..<7 { order.removeFirst(after: 0) }
         #expect(order.rest.count == 43)
     }
 }

@@ -30,6 +30,38 @@ struct TurnQueueTests {
         #expect(queue.count == 0)
     }
 
+    @Test func clientsShareTheTimeHoweverLongTheirJobsTake() {
+        var queue = TurnQueue<Job>(runningMax: 1)
+        let times = ["long": 10_000_000, "short": 1_000_000]
+        for number in 0..<1_000 {
+            for client in times.keys.sorted() { queue.append(Job(client: client, number: number), of: client) }
+        }
+        var taken: [String: Int] = [:]
+        for _ in 0..<220 {
+            guard let client = queue.takeNext()?.client else { return _ = Issue.record("nothing is left") }
+            taken[client, default: 0] += 1
+            queue.ended(of: client, after: times[client] ?? 0)
+        }
+        #expect((19...21).contains(taken["long"] ?? 0) && (199...201).contains(taken["short"] ?? 0), "\(taken)")
+        // Whoever has waited for nothing is next, and is charged for nothing of before.
+        queue.append(Job(client: "new", number: 0), of: "new")
+        queue.append(Job(client: "new", number: 1), of: "new")
+        #expect((0..<2).contains { _ in queue.takeNext()?.client == "new" })
+    }
+
+    @Test func aClientThatWaitedForNoneOwesNothingLater() {
+        var queue = TurnQueue<Job>(runningMax: 1)
+        for number in 0..<10 {
+            queue.append(Job(client: "alone", number: number), of: "alone")
+            #expect(queue.takeNext() != nil)
+            queue.ended(of: "alone", after: 1_000_000_000)
+        }
+        for number in 0..<4 { queue.append(Job(client: "other", number: number), of: "other") }
+        queue.append(Job(client: "alone", number: 10), of: "alone")
+        #expect(queue.takeNext()?.client == "other")
+        #expect(queue.takeNext()?.client == "alone")
+    }
+
     @Test func jobsOfTheServiceAndOfClientsAlternate() {
         var queue = TurnQueue<Job>()
         for number in 0..<4 {

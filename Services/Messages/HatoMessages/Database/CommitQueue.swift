@@ -13,6 +13,8 @@ struct Write: Sendable {
     var isByAdministrator = false
     /// Followers get a change without nodes.
     var disablesTriggers = false
+    /// Steps of all its rules; nil: as many as the service allows.
+    var rulesStepsMax: Int?
     /// Nil when its time is not measured.
     var watch: OperationWatch?
 }

@@ -16,6 +16,8 @@ struct OperationAuthoriser {
     var history: (any ChangeHistory)?
     /// Measures the time that rules take.
     var watch: OperationWatch?
+    /// Steps of all rules of a write; nil: as many as the service allows.
+    private var stepsMax: Int?
 
     /// - Parameter stored: nil: as the reader has it, with nothing remembered.
     init(
@@ -36,6 +38,7 @@ struct OperationAuthoriser {
             explains: write.isByAdministrator)
         self.history = history
         watch = write.watch
+        stepsMax = write.rulesStepsMax
     }
 
     private var rules: Rules { database.rules }
@@ -106,6 +109,7 @@ struct OperationAuthoriser {
         var situation = RulesContext(
             auth: RulesAuth(caller), now: now, before: stored, after: WrittenData(targets, over: stored))
         situation.steps = database.meter.steps
+        if let stepsMax { situation.steps.operationStepsMax = min(situation.steps.operationStepsMax, stepsMax) }
         return situation
     }
 

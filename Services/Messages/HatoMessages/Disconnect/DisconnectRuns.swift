@@ -24,6 +24,9 @@ final class DisconnectRuns: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// Rules of a batch that take more steps refuse it, so that it is split: some 10 milliseconds.
+    private static let batchStepsMax = 1_000_000
+
     private let parts: ServiceParts
     private let queue: CommitQueue
     private let totals: DisconnectTotals
@@ -143,7 +146,9 @@ final class DisconnectRuns: Sendable {
             var mutation = write.batch.mutation
             // A batch that would take long is split; one write is planned whatever it replaces.
             if write.batch.writes.count > 1 { mutation.limitToTurn() }
-            _ = try queue.commit(Write(database: write.name, mutation: mutation, caller: caller), in: transaction)
+            var commit = Write(database: write.name, mutation: mutation, caller: caller)
+            if write.batch.writes.count > 1 { commit.rulesStepsMax = Self.batchStepsMax }
+            _ = try queue.commit(commit, in: transaction)
             entries.wrote(write, in: transaction)
             parts.metrics.wroteOnDisconnect(write.batch.writes.count)
             return []

@@ -97,9 +97,9 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             for number in 0..<20 { store.submit({ $0.put("k\(number)", "v") }, completion: { _ in }) }
             gate.open()
-            // The writes drained with the gate's own closure are a group of their own; then 8 at a time.
+            // 8 at a time, the gate's own closure among the first or alone.
             let found = try await groups.first(3)
-            #expect(found == [Array(1...8), Array(9...16), Array(17...20)])
+            #expect(found.flatMap(\.self) == Array(1...20) && found.map(\.count).max() == 8)
             #expect(store.statistics["store.groups"] == 3)
         }
     }

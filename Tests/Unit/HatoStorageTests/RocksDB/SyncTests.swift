@@ -60,7 +60,8 @@ import HatoTesting
 
         /// The next group is planned while a group is being synced: on its state, and acknowledged after it.
         @Test func writesArePlannedOnAGroupThatIsBeingSynced() async throws {
-            try await withStore(overlapWritesMin: 2) { store, faults, _ in
+            // With the gate.
+            try await withStore(overlapWritesMin: 3) { store, faults, _ in
                 try await store.put(["a": "1", "b": "1", "c": "1"])
                 let events = Collected<String>()
                 store.observeCommits { events.append("observed \($0.snapshot.version)") }
