@@ -21,10 +21,10 @@ public enum DeviceAddress: Sendable, Hashable {
     /// Signed with every secret, the current one first: during a rotation there are two.
     case webhook(url: String, secrets: [WebhookSecret])
 
-    /// The host that is called; the whole address when it names none.
+    /// The host and port that is called; the whole address when it names none.
     public var host: String {
         switch self {
-        case .webhook(let url, _): (try? WebhookURL(url).host) ?? url
+        case .webhook(let url, _): (try? WebhookURL(url)).map { "\($0.host):\($0.port)" } ?? url
         }
     }
 }

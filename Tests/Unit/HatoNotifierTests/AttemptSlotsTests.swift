@@ -29,6 +29,13 @@ import Testing
             }
         }
 
+        /// All of them at one host.
+        init(accounts: Int, at host: String) {
+            waiting = (0..<accounts).flatMap { account in
+                Array(repeating: AttemptSlotsTests.group("hostile\(account)", at: host), count: 8)
+            }
+        }
+
         /// Time passes, and all begins that may, in the order in which it waits.
         mutating func advance() {
             now += Self.step
@@ -80,6 +87,14 @@ import Testing
     @Test func aNewUserWaitsNoLongerThanAttemptsTakeToBeSlow() {
         var attack = Attack(accounts: 33, hosts: 32)
         let wait = attack.longestWait(in: 60_000) { "new\($0)" }
+        #expect(wait <= 1_000 + Attack.step)
+    }
+
+    /// Such as a gateway that many apps use.
+    @Test(arguments: [4, 100]) func othersAtTheSameHostWaitNoLongerThanAttemptsTakeToBeSlow(accounts: Int) {
+        var attack = Attack(accounts: accounts, at: "h")
+        attack.slots.ended(attack.slots.began(Self.group("good"), at: 0), Self.delivered, at: 0)
+        let wait = attack.longestWait(in: 60_000) { _ in "good" }
         #expect(wait <= 1_000 + Attack.step)
     }
 

@@ -67,10 +67,11 @@ import Testing
         let channel = ScriptedChannel(gate: gate) { $0.content.uid != "good" }
         try await running(outbox, channel, gate) {
             try await outbox.send("a", to: users)
-            try await eventually("the hanging attempts") { channel.deliveries.count == 5 }
+            // The last quarter of the slots of a host is for users whose receivers responded.
+            try await eventually("the hanging attempts") { channel.deliveries.count == 4 }
             let id = try await outbox.send("b", to: ["good"])
             try await eventually("delivered beside them") { try await outbox.states(of: id) == [.delivered] }
-            #expect(channel.deliveries.count == 6)
+            #expect(channel.deliveries.count == 5)
             gate.open()
             try await eventually("all are delivered in the end") { outbox.pending == 0 }
         }

@@ -73,7 +73,7 @@ import Testing
     @Test func noMoreKeysAreReadThanRecipientsMayHave() async throws {
         let found = try await keys(of: members(users), textBytesMax: 40_000) { $0.recipientKeysMax = 1_100 }
         #expect(found.parts.flatMap(\.self) == Array(users.prefix(1_100)))
-        let long = String(repeating: "k", count: 200)
+        let long = String(repeating: "k", count: 600)
         #expect(try await keys(of: members([long, "u1"]), textBytesMax: 1 << 20).parts == [["u1"]])
         // Those that can be no uids count, too.
         let unusable = members((0..<5).map { long + "\($0)" } + ["u1"])

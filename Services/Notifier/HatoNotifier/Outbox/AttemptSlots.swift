@@ -10,7 +10,8 @@ import HatoPush
 ///
 /// - Attempts that run for longer than `slowAfter` are slow. At most `slowMax` of them are kept, half of all attempts
 ///   at most; beyond, `timePassed` ends some. So the other slots, the reserve, are free again after `slowAfter` at the
-///   latest.
+///   latest. The same holds for the slots of a host that has none free; some of them are for users whose receivers
+///   responded.
 /// - The more attempts and silent hosts (`ReceiverHistory`) a user has, the more of the reserve must stay free when
 ///   another attempt of the user begins; still more if no receiver of the user has responded in time. The last slots
 ///   are for users that have neither attempts nor silent hosts, and had such a response.
@@ -55,8 +56,16 @@ struct AttemptSlots: Sendable {
     func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }
 
     func admits(_ group: AttemptGroup) -> Bool {
-        admitsHost(group.host) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
+        atHost[group.host, default: 0] < slotsAtHost(group) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
             && free > slotsForOthers(beside: group)
+    }
+
+    /// The slots of its host that a user may fill: half of them when the host did not respond to it in time before, the
+    /// last quarter only when a receiver did.
+    private func slotsAtHost(_ group: AttemptGroup) -> Int {
+        let max = policy.attemptsPerHostMax
+        if receivers.isShunned(group) { return slowAtHostMax }
+        return receivers.isPrompt(group.uid) ? max : max - max / 4
     }
 
     /// How many slots must stay free for other users when an attempt of this group begins.
@@ -95,12 +104,21 @@ struct AttemptSlots: Sendable {
         }
     }
 
-    /// Ends slow attempts beyond `slowMax`, and returns their numbers: first those of the users that have the most slow
-    /// attempts and silent hosts together, and of one user those that have run the longest.
+    /// How many may be slow at a host whose slots are all taken.
+    private var slowAtHostMax: Int { (policy.attemptsPerHostMax + 1) / 2 }
+
+    /// Ends slow attempts beyond `slowMax`, and those beyond the half of a full host, and returns their numbers: first
+    /// those of the users that have the most slow attempts and silent hosts together, and of one user those that have
+    /// run the longest.
     mutating func timePassed(at now: Int64) -> [Int] {
         receivers.forget(at: now)
         let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }
-        guard slow.count > slowMax else { return [] }
+        var excessCount = slow.count - slowMax
+        var excessAt: [String: Int] = [:]
+        for host in slow.map(\.group.host) where !admitsHost(host) {
+            excessAt[host] = excessAt[host, default: -slowAtHostMax] + 1
+        }
+        guard excessCount > 0 || excessAt.contains(where: { $0.value > 0 }) else { return [] }
         var loads: [String: Int] = [:]
         for attempt in slow { loads[attempt.group.uid, default: 0] += 1 }
         let ranked = slow.map { attempt in
@@ -109,7 +127,13 @@ struct AttemptSlots: Sendable {
             loads[uid] = load - 1
             return (load: load + receivers.silentHosts(of: uid), attempt: attempt)
         }.sorted { ($0.load, $1.attempt.number) > ($1.load, $0.attempt.number) }
-        let excess = ranked.prefix(slow.count - slowMax).map(\.attempt)
+        let excess = ranked.map(\.attempt).filter { attempt in
+            let host = attempt.group.host
+            guard excessCount > 0 || excessAt[host, default: 0] > 0 else { return false }
+            excessCount -= 1
+            excessAt[host, default: 0] -= 1
+            return true
+        }
         let numbers = Set(excess.map(\.number))
         running.removeAll { numbers.contains($0.number) }
         for attempt in excess {
@@ -122,11 +146,17 @@ struct AttemptSlots: Sendable {
     /// When `timePassed` is to be called: an attempt beyond `slowMax` becomes slow, or a silent host is forgotten. Nil:
     /// not before an attempt begins or ends.
     var nextChange: Int64? {
-        guard count >= slowMax else { return nil }
-        let excess = running.map(\.began).sorted().dropFirst(slowMax).first.map { $0 + policy.slowAfter.milliseconds }
+        let full = atHost.keys.filter { !admitsHost($0) }
+        guard count >= slowMax || !full.isEmpty else { return nil }
+        func excess(_ attempts: [Attempt], beyond max: Int) -> Int64? {
+            attempts.map(\.began).sorted().dropFirst(max).first.map { $0 + policy.slowAfter.milliseconds }
+        }
+        let excesses =
+            [excess(running, beyond: slowMax)]
+            + full.map { host in excess(running.filter { $0.group.host == host }, beyond: slowAtHostMax) }
         // Rounded up: four times a second at most, however many are forgotten.
         let forgetting = receivers.firstForgotten.map { ($0 / 250 + 1) * 250 }
-        return [excess, forgetting].compactMap { $0 }.min()
+        return (excesses + [count >= slowMax ? forgetting : nil]).compactMap { $0 }.min()
     }
 
     private mutating func release(_ group: AttemptGroup) {
