@@ -22,7 +22,7 @@ final class FakeMessages: Sendable {
         var nodes: [String: JSONValue] = [:]
         var followCount = 0
         var reads: [String] = []
-        var isDown = false
+        var failure: RPCError?
         var gates: [String: Gate] = [:]
     }
 
@@ -57,7 +57,7 @@ final class FakeMessages: Sendable {
             await holder.state.withLock { $0.gates[request.path.text] }?.pass()
             return try holder.state.withLock { state in
                 state.reads.append(request.path.text)
-                if state.isDown { throw RPCError.unavailable(reason: "down", "down") }
+                if let failure = state.failure { throw failure }
                 return try read(state.nodes[request.path.text] ?? .null, request, version: state.version)
             }
         }
@@ -178,7 +178,8 @@ final class FakeMessages: Sendable {
     func setNode(_ path: String, _ value: JSONValue) { holder.state.withLock { $0.nodes[path] = value } }
     /// Reads of a node have no response until the gate is open.
     func holdReads(of path: String, until gate: Gate) { holder.state.withLock { $0.gates[path] = gate } }
-    func setDown(_ isDown: Bool) { holder.state.withLock { $0.isDown = isDown } }
+    /// Refuses reads; nil: answers them.
+    func fail(with error: RPCError?) { holder.state.withLock { $0.failure = error } }
     /// The paths that were read, in order.
     var reads: [String] { holder.state.withLock { $0.reads } }
     var followCount: Int { holder.state.withLock { $0.followCount } }

@@ -120,8 +120,18 @@ struct TriggerSource: Sendable {
     }
 
     /// Throws the error of what may be read later; the trigger goes without what can never be read.
+    ///
+    /// Messages that does not understand the request is another version: the notifier waits until it is replaced.
+    static func mayPassOver(_ error: RPCError) -> Bool {
+        if error.isRetryable { return false }
+        switch error.code {
+        case .unavailable, .unauthenticated, .invalidArgument, .invalidParams, .methodNotFound: return false
+        default: return true
+        }
+    }
+
     private func passOver(_ error: RPCError, _ path: TreePath) throws {
-        guard !error.isRetryable, error.code != .unavailable, error.code != .unauthenticated else { throw error }
+        guard Self.mayPassOver(error) else { throw error }
         notices.notice(
             .trigger("unreadable"), "messages does not let a path be read; the trigger goes without it",
             ["path": "\(path)", "error": "\(error.message)"], level: .warning)
