@@ -133,6 +133,9 @@ struct LineClaims {
     /// The line, one of medium length that goes on although nothing fits, comes slowly.
     mutating func isOverdue(_ connection: UInt64) { mediums.isOverdue(connection) }
 
+    /// The line is complete, and is still to be taken.
+    mutating func completed(_ connection: UInt64) { mediums.completed(connection) }
+
     /// A complete line of this client is read elsewhere.
     mutating func chargeBegan(of client: String) {
         charges += 1

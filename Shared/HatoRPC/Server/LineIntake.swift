@@ -69,6 +69,10 @@ final class LineIntake {
         if watch != nil {
             isComplete = true
             uncount()
+            if mediumWatch != nil {
+                let id = state.connection.id
+                state.server.budget.offerLines { $0.completed(id) }
+            }
         }
         return line
     }

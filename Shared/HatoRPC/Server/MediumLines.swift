@@ -128,6 +128,12 @@ struct MediumLines {
         lookAgain(client)
     }
 
+    /// The line is complete, and is still to be taken: it is refused no more, even if it was about to be.
+    mutating func completed(_ connection: UInt64) {
+        overdue.remove(connection)
+        if refused == connection { refused = nil }
+    }
+
     /// The line is complete, or is dropped.
     ///
     /// - Parameter isMedium: whether it is complete, and no longer than a medium line.

@@ -75,6 +75,11 @@ struct WaitingTests {
             offer()
         }
 
+        mutating func completed(_ connection: UInt64) {
+            claims.completed(connection)
+            offer()
+        }
+
         mutating func add(_ bytes: Int, to client: String) {
             held[client, default: 0] += bytes
             if bytes < 0 { claims.heldChanged(client) }
@@ -205,6 +210,22 @@ struct WaitingTests {
         #expect(lines.refused == [2], "one at a time")
         lines.end(2, isComplete: false)
         #expect(lines.order.last == 20 && lines.refused == [2], "none waits")
+    }
+
+    /// It would be asked to end in vain, and no other line with it.
+    @Test func lineThatIsCompleteShieldsNoOtherThatComesSlowly() {
+        for isAsked in [true, false] {
+            var lines = Self.full(of: 4)
+            lines.isOverdue(1)
+            lines.isOverdue(2)
+            if isAsked { lines.claim(10, by: 20, of: "anna") }
+            #expect(lines.refused == (isAsked ? [2] : []))
+            lines.completed(2)
+            if !isAsked { lines.claim(10, by: 20, of: "anna") }
+            #expect(lines.refused.last == 1)
+            lines.end(1, isComplete: false)
+            #expect(lines.order.last == 20)
+        }
     }
 
     @Test func aClientWithAnOverdueLineIsLastUntilSomeHaveComeQuickly() {
