@@ -102,6 +102,7 @@ let package = Package(
         library(
             "HatoRuntime", in: "Shared",
             ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
+        library("HatoFollow", in: "Shared", ["HatoModel", "HatoRPC", "HatoStorage"]),
         library("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
         // The services.
@@ -114,13 +115,16 @@ let package = Package(
             ]),
         library(
             "HatoAuth", in: "Services/Auth",
-            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics]),
+            [
+                "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging,
+                metrics,
+            ]),
         library(
             "HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),
         library(
             "HatoNotifier", in: "Services/Notifier",
             [
-                "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
+                "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
                 crypto, logging, metrics,
             ]),
 
@@ -182,7 +186,8 @@ let package = Package(
                 "HatoTesting", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush",
                 "HatoIdentity", "HatoRuntime", logging,
             ]),
-        unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
+        unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
+        unitTests(of: "HatoFollow", ["HatoModel", "HatoRPC", "HatoIdentity", "HatoTesting", "HatoStorage", logging]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite(
             "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],

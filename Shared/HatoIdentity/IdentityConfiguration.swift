@@ -30,6 +30,8 @@ public struct IdentityConfiguration: Sendable {
     public var refreshInterval: Duration = .seconds(600)
     /// The file for the public keys, so that the service starts while auth is down; nil keeps them in memory only.
     public var keysFile: String?
+    /// The keys of other services.
+    public var serviceKeys = ServiceKeys.none
 
     public init(project: String = "hato", keysFile: String? = nil) {
         self.project = project

@@ -80,6 +80,7 @@ public final class ServiceAuthenticator: Authenticator {
     public func remembered(_ credential: String) -> Caller? {
         let digest = Self.digest(credential)
         if administratorKeys.contains(digest) { return .administrator }
+        if let service = configuration.serviceKeys.service(digest) { return .service(service) }
         let now = now()
         return state.withLock { state in
             guard let token = state.tokens.token(digest, now: now), !state.isRefused(token) else { return nil }

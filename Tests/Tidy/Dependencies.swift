@@ -14,15 +14,16 @@ import Testing
         "Shared/HatoRocksDB": ["HatoStorage", "CRocksDB", "CRocksDBTables"],
         "Shared/HatoIdentity": ["HatoModel"],
         "Shared/HatoRuntime": ["HatoIdentity", "HatoModel", "HatoRPC"],
+        "Shared/HatoFollow": ["HatoModel", "HatoRPC", "HatoStorage"],
         "Shared/HatoCommand": ["HatoModel", "HatoRPC"],
         "Services/Messages/HatoTree": ["HatoModel", "HatoRules"],
         "Services/Messages/HatoMessages": [
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
         ],
-        "Services/Auth/HatoAuth": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
+        "Services/Auth/HatoAuth": ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
         "Services/Notifier/HatoPush": ["HatoModel"],
         "Services/Notifier/HatoNotifier": [
-            "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
+            "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
         "Services/Auth/hato-auth": [
             "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
@@ -61,7 +62,8 @@ import Testing
             "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
             "HatoTesting",
         ],
-        "Tests/Unit/HatoRuntimeTests": ["HatoModel", "HatoRPC"],
+        "Tests/Unit/HatoRuntimeTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
+        "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
         "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],
         // Tests that run the built programs link no code of the services.

@@ -1,3 +1,4 @@
+public import HatoIdentity
 public import HatoStorage
 
 #if canImport(FoundationEssentials)
@@ -28,10 +29,14 @@ public struct AuthConfiguration: Sendable {
     public var credentialAgeSecondsMax: Int64 = 300
     /// When refresh tokens rotate and end.
     public var refresh = RefreshPolicy()
+    /// Seconds that the events of `auth.follow` are kept for followers that resume.
+    public var keepEventsSeconds: Int64 = 7 * 24 * 3600
     /// Whether limits by address also apply to loopback addresses.
     public var limitsLoopback = true
     /// Limits of accounts, sessions and attempts.
     public var limits = AuthLimits()
+    /// The keys of other services.
+    public var serviceKeys = ServiceKeys.none
     /// The only folder for backups; nil: no backups are written.
     public var backupFolder: BackupFolder?
 

@@ -20,6 +20,10 @@ public struct AuthLimits: Limits, Hashable {
     public var sessionsPerAccountMax = 100
     /// Accounts on one page of `auth.users.list`.
     public var usersPageMax = 1000
+    /// Bytes of the kept events and of the commits between them; beyond it the older half is deleted.
+    public var eventsBytesMax: UInt64 = 256 << 20
+    /// Subscriptions of `auth.follow` on all connections.
+    public var followersMax = 64
     /// Addresses, and accounts, whose attempts are counted; and clients whose turns at hashing are remembered.
     public var attemptEntriesMax = 100_000
     /// Wrong passwords for one account from one network that cause no wait.
@@ -60,6 +64,8 @@ public struct AuthLimits: Limits, Hashable {
         Limit("password-queue-max", \.passwordQueueMax, 0...100_000, "passwords that wait for a hashing thread"),
         Limit("sessions-per-account-max", \.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
         Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page of auth.users.list"),
+        Limit("events-bytes-max", \.eventsBytesMax, 1 << 20...1 << 40, "bytes of kept events and the commits between"),
+        Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of auth.follow"),
         Limit(
             "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000,
             "addresses and accounts whose attempts are counted"),

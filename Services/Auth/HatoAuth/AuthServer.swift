@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 public import HatoRPC
 import HatoStorage
@@ -41,6 +42,7 @@ public final class AuthServer: Sendable {
     /// Stops accepting, finishes accepted requests, closes the store.
     public func shutdown(grace: Duration) async {
         await server.shutdown(grace: grace)
+        await service.followers.stop()
         upkeep.cancel()
         await upkeep.value
         service.store.close()

@@ -3,7 +3,7 @@ import Logging
 
 extension AuthService {
     /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, and the
-    /// store's records of commits, which have no followers here.
+    /// events that followers can no longer resume from.
     public func run() async {
         while !Task.isCancelled {
             await keepUpOnce()
@@ -16,11 +16,25 @@ extension AuthService {
             environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
         }
         do {
-            let version = store.version
-            try await store.read { [store] _ in try store.compactCommits(through: version) }
+            try await forgetEvents()
         } catch {
-            environment.logger.warning("records of commits could not be deleted", metadata: ["error": "\(error)"])
+            environment.logger.warning("old events could not be deleted", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// Deletes the events that are older than they are kept, and the older half of those kept while they take too much
+    /// room.
+    func forgetEvents() async throws {
+        let now = environment.now()
+        let old = now - configuration.keepEventsSeconds * 1000
+        try await store.read { [store, bytesMax = configuration.limits.eventsBytesMax] rows in
+            if let version = try EventMarks.version(at: old, in: rows) { try store.compactCommits(through: version) }
+            while store.keptCommits.bytes > bytesMax, let oldest = store.keptCommits.oldest, oldest < store.version {
+                try store.compactCommits(through: oldest + (store.version - oldest) / 2)
+            }
+        }
+        let version = store.version
+        _ = try await store.write { try EventMarks.mark(version, at: now, forgetting: old, in: $0) }
     }
 
     /// Deletes sessions that cannot be refreshed any more, one page per transaction so that none delays other writes.
@@ -66,7 +80,7 @@ extension AuthService {
 
     private func forget(_ ids: [[UInt8]], now: Int64) async throws -> Int {
         let policy = configuration.refresh
-        let count = try await store.write { rows in
+        let count = try await write { rows in
             // Read again: one of them may have been refreshed since.
             let sessions = try ids.compactMap { try SessionRows.find($0, in: rows) }
             let expired = sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }

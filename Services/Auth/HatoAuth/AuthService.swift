@@ -1,3 +1,4 @@
+import HatoFollow
 public import HatoIdentity
 import HatoModel
 public import HatoRPC
@@ -21,6 +22,7 @@ public final class AuthService: Sendable {
     let passwords: PasswordHasher
     let attempts: AttemptLedger
     let metrics = AuthMetrics()
+    let followers: EventFollowers<AccountEvent>
     let refreshKey: [UInt8]
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
@@ -39,8 +41,10 @@ public final class AuthService: Sendable {
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let keys = CurrentKeys(secrets.ring)
         // This service fetches from itself: a fetch for an unknown key id returns the keys published now.
+        var identity = IdentityConfiguration(project: configuration.project)
+        identity.serviceKeys = configuration.serviceKeys
         let authenticator = ServiceAuthenticator(
-            configuration: IdentityConfiguration(project: configuration.project),
+            configuration: identity,
             administratorKeys: administratorKeys, now: environment.now,
             fetchKeys: { keys.ring.published(now: environment.now(), lifetime: lifetime) })
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
@@ -68,6 +72,7 @@ public final class AuthService: Sendable {
         refreshKey = dependencies.refreshKey
         passwords = PasswordHasher(configuration, environment, metrics)
         attempts = AttemptLedger(configuration, now: environment.now)
+        followers = EventFollowers(store, followersMax: configuration.limits.followersMax)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }
@@ -79,7 +84,7 @@ public final class AuthService: Sendable {
             SignUpMethod(service: self), SignInMethod(service: self), SessionMethods(service: self),
             SessionListMethods(service: self),
             AccountMethods(service: self), UsersMethods(service: self), KeyMethods(service: self),
-            BackupMethod(service: self),
+            BackupMethod(service: self), FollowMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router

@@ -27,7 +27,9 @@ enum DevSettings {
                 help: "let webhooks go to this machine and private networks"),
         ]
         // No TLS: the connections between the services of this process are plain. Separate services can have TLS.
-        let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
+        let notOurs: Set<String> = [
+            "data", "port", "admin-key-file", "service-keys-file", "tls-certificate", "tls-key", "tls-client-ca",
+        ]
         return own + slowLog.map(\.setting) + [slowPaths, onDisconnect] + notifierSettings
             + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }

@@ -5,7 +5,7 @@
 //            has triggers and accepts what they make, the cursor in the same transaction.
 // Outbox/ `Outbox` writes every step of a delivery durably; `DeliveryStateMachine` and `BackoffPolicy` decide (pure)
 //            what the step is; `Dispatcher` leases what is due, has it sent, and sleeps until the next is due.
-// Events/ `EventFollowers` sends administrators what became of notifications, from the store's own commits. Records/
+// Records/
 // the rows and their keys. Methods/ the requests of the model.
 //
 // Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` (the attempts in flight), `Sweeper` (the

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoIdentity
 import HatoModel
 public import HatoPush

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoIdentity
 import HatoModel
 import HatoPush
@@ -22,7 +23,7 @@ final class NotifierService: Sendable {
     let feeds: TriggerFeeds?
     /// What triggers hold in memory.
     let budget: TriggerBudget
-    let followers: EventFollowers
+    let followers: EventFollowers<OutboxEvent>
     let checks: RequestChecks
     /// Why the store has ended; nil while it is open.
     private let storeEnd = Mutex<String?>(nil)

@@ -14,9 +14,6 @@ enum NotifierError: Error, Sendable, Hashable {
     case notificationNotFound(String)
     case deliveryNotFound(String)
     case noFeed
-    case tooManyFollowers(Int)
-    case unknownSubscription(String)
-    case unknownPosition
 }
 
 extension NotifierError: RPCErrorConvertible {
@@ -41,12 +38,6 @@ extension NotifierError: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "no_administrator_key",
                 "Triggers need the administrator key; start the notifier with --admin-key-file")
-        case .tooManyFollowers(let max):
-            .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
-        case .unknownSubscription(let name):
-            .notFound(reason: "subscription_not_found", "This connection has no subscription \"\(name)\"")
-        case .unknownPosition:
-            .failedPrecondition(reason: "unknown_version", "This notifier never had that position in that epoch")
         }
     }
 }
@@ -83,12 +74,6 @@ extension StoreError {
         switch self {
         case .closed: .storeClosed
         case .outcomeUnknown: .outcomeUnknown(isIdempotent: isIdempotent)
-        case .compacted(let oldest):
-            .failedPrecondition(
-                reason: "compacted",
-                "Events before position \(EventPosition(version: oldest, index: 0).number) are no longer kept",
-                data: ["oldest": .number(Double(EventPosition(version: oldest, index: 0).number))])
-        case .unknownVersion: NotifierError.unknownPosition.rpcError
         default: .internalError
         }
     }

@@ -87,4 +87,6 @@ extension Auth.Users.Get {
 extension Auth.Users.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
 extension Auth.Users.Delete { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
+extension Auth.Follow { public static let errors: [MethodError] = .follow }
+extension Auth.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Auth.Backup { public static let errors: [MethodError] = .backup }

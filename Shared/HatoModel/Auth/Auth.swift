@@ -7,11 +7,11 @@ public enum Auth {
         Keys.self, Keys.Rotate.self,
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
-        Backup.self,
+        Follow.self, Unfollow.self, Backup.self,
     ]
 
     /// The notifications of the service.
-    public static let notifications: [any RPCNotification.Type] = []
+    public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self]
 }
 
 extension Auth {

@@ -97,10 +97,15 @@ extension FieldObject {
 
     public func write(into writer: inout JSONWriter) {
         writer.beginObject()
+        writeMembers(into: &writer)
+        writer.endObject()
+    }
+
+    /// Writes the members into an object that has begun.
+    public func writeMembers(into writer: inout JSONWriter) {
         let list = Self.fields.list
         // By index: a copy of a field would retain its closures.
         for index in list.indices { list[index].write(self, &writer) }
-        writer.endObject()
     }
 
     public static var schema: JSONObject {

@@ -34,30 +34,7 @@ extension Notifier {
             self.epoch = epoch
         }
 
-        public struct Result: FieldObject, Hashable {
-            public var subscription: String
-            public var epoch: String
-
-            public static let fields = Fields<Self>(
-                blank: Self(subscription: "", epoch: ""),
-                .required(
-                    "subscription", \.subscription,
-                    """
-                    The id of the follower, unique on this connection: `notifier.unfollow` and `notifier.event` \
-                    name it
-                    """),
-                .required(
-                    "epoch", \.epoch,
-                    """
-                    The epoch of the store: positions are comparable only within one epoch; it changes when a \
-                    backup is restored. 32 hexadecimal digits
-                    """))
-
-            public init(subscription: String, epoch: String) {
-                self.subscription = subscription
-                self.epoch = epoch
-            }
-        }
+        public typealias Result = FollowResult
 
         public static let example = RPCExample(
             Follow(after: 0), Result(subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef"))

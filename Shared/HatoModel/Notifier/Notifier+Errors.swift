@@ -59,15 +59,8 @@ extension Notifier.Send {
         ], .unknownDevice)
 }
 extension Notifier.Status { public static let errors = [MethodError(.notFound, "notification_not_found")] }
-extension Notifier.Follow {
-    public static let errors = [
-        MethodError(.failedPrecondition, "compacted", data: ["oldest"]),
-        MethodError(.failedPrecondition, "unknown_version"),
-        MethodError(.resourceExhausted, "too_many_followers"),
-        MethodError(.invalidArgument, "invalid_position", "invalid_epoch"),
-    ]
-}
-extension Notifier.Unfollow { public static let errors = [MethodError(.notFound, "subscription_not_found")] }
+extension Notifier.Follow { public static let errors: [MethodError] = .follow }
+extension Notifier.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Notifier.Backup { public static let errors: [MethodError] = .backup }
 extension Notifier.Dead.List { public static let errors: [MethodError] = .page }
 extension Notifier.Dead.Replay { public static let errors: [MethodError] = .deadDeliveries }

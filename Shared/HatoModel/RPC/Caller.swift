@@ -4,6 +4,25 @@ public enum Caller: Sendable, Hashable {
     case user(User)
     /// Holder of the administrator key; passes every rule.
     case administrator
+    /// Holder of a service key: an administrator for the methods of that key, nobody for others. What runs a method
+    /// sees the administrator or nobody.
+    case service(Service)
+
+    /// Another service of the same installation, or a program of its operators.
+    public struct Service: Sendable, Hashable {
+        /// The name of the key, for logs.
+        public var name: String
+        /// The methods it may call.
+        public var methods: Set<String>
+        /// Whether it may speak as a user.
+        public var mayUseAs: Bool
+
+        public init(name: String, methods: Set<String>, mayUseAs: Bool = false) {
+            self.name = name
+            self.methods = methods
+            self.mayUseAs = mayUseAs
+        }
+    }
 
     /// A signed-in user with the claims of the ID token.
     public struct User: Sendable, Hashable {

@@ -35,7 +35,7 @@ final class ConnectionSession {
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else { return identification }
         showed(caller)
-        return .speaker(for: caller, speaksAs)
+        return .speaker(for: caller, speaksAs, request.method)
     }
 
     /// A credential of this caller was verified.

@@ -36,15 +36,20 @@ enum Identification {
             // A user whose token has ended must still be able to get a new one.
             return method.access == .anyone ? .known(.nobody) : .refused(RPCError.tokenExpired)
         }
-        return .speaker(for: identity, speaksAs)
+        return .speaker(for: identity, speaksAs, method)
     }
 
-    /// The caller that an administrator speaks as, or `caller` itself.
+    /// The caller that an administrator speaks as, or `caller` itself; for a service that may call the method, the
+    /// administrator.
     ///
     /// - Parameter speaksAs: `as` of the call.
-    static func speaker(for caller: Caller, _ speaksAs: JSONValue?) -> Identification {
+    static func speaker(for caller: Caller, _ speaksAs: JSONValue?, _ method: RPCMethod) -> Identification {
+        var (caller, mayUseAs) = (caller, caller.isAdministrator)
+        if case .service(let service) = caller, service.methods.contains(method.name) {
+            (caller, mayUseAs) = (.administrator, service.mayUseAs)
+        }
         guard let speaksAs else { return .known(caller) }
-        guard caller.isAdministrator else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
+        guard mayUseAs else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
         switch speaksAs {
         case .null: return .known(.nobody)
         case .object(let object):

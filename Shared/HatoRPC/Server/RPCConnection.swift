@@ -307,6 +307,7 @@ extension Caller {
         switch (self, other) {
         case (.user(let one), .user(let two)): one.uid == two.uid
         case (.administrator, .administrator), (.nobody, .nobody): true
+        case (.service(let one), .service(let two)): one == two
         default: false
         }
     }

@@ -114,6 +114,10 @@ final class RPCMethod: Sendable {
         switch (access, caller) {
         case (.anyone, _), (.rules, _), (.signedIn, .user), (_, .administrator): nil
         case (.signedIn, .nobody), (.administrator, .nobody): RPCError.missingCredential
+        case (.signedIn, .service(let service)), (.administrator, .service(let service)):
+            RPCError.permissionDenied(
+                "The service key \"\(service.name)\" may not call \(name); its methods are "
+                    + service.methods.sorted().joined(separator: ", "))
         case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(name)")
         }
     }

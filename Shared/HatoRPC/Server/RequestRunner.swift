@@ -372,7 +372,7 @@ final class RequestRunner {
         switch outcome {
         case .success(let caller):
             session.showed(caller)
-            identification = .speaker(for: caller, speaksAs)
+            identification = .speaker(for: caller, speaksAs, request.method)
         case .failure(let error): identification = .refused(error)
         }
         switch identification {

@@ -89,5 +89,6 @@ extension RPCError {
     static let tokenExpired = unauthenticated(
         reason: "TOKEN_EXPIRED", "The token of this connection has ended: call session.authenticate with a new one")
 
-    static let onlyAdministratorsMayUseAs = permissionDenied("Only administrators may use as")
+    static let onlyAdministratorsMayUseAs = permissionDenied(
+        "Only administrators, and service keys with as: true, may use as")
 }

@@ -9,10 +9,11 @@ public enum RulesAuth: Sendable {
     /// Any members, as tables of cases give them.
     case members(JSONObject)
 
-    /// Maps an administrator to `nobody`: an administrator passes every rule without evaluation.
+    /// Maps an administrator to `nobody`: an administrator passes every rule without evaluation. So does a service for
+    /// its methods.
     public init(_ caller: Caller) {
         switch caller {
-        case .nobody, .administrator: self = .nobody
+        case .nobody, .administrator, .service: self = .nobody
         case .user(let user): self = .user(user)
         }
     }

@@ -21,6 +21,14 @@ extension ServiceProcess.Start {
         }
     }
 
+    /// The keys in the file of the setting `service-keys-file`; none when it is not set. Throws `SettingsError`.
+    public func serviceKeys() throws -> ServiceKeys {
+        guard let file = settings.text("service-keys-file") else { return .none }
+        let (keys, warning) = try ServiceKeysFile.read(file)
+        if let warning { logger.warning("\(warning)") }
+        return keys
+    }
+
     /// The advice for a missing file. Some container engines create a folder in place of a missing secret and mount
     /// that.
     private static let howToMakeKeys =

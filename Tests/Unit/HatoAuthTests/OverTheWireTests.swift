@@ -58,7 +58,39 @@ private struct LogLines: LogHandler {
     }
 }
 
+@Suite(.timeLimit(.minutes(10)))
 struct OverTheWireTests {
+    @Test func followersSeeTheChangesOfAccountsAndResume() async throws {
+        let bench = try await WireBench()
+        let user = try await bench.client.call(Auth.SignUp())
+        let administrator = RPCClient(
+            RPCClientConfiguration(host: bench.server.host, port: bench.server.port).with(credential: administratorKey))
+        let subscription = try await administrator.subscribe(Auth.Follow(after: 0))
+        _ = try await bench.client.call(Auth.SignOut(refreshToken: user.refreshToken))
+        _ = try await administrator.call(Auth.Users.Delete(uid: user.uid))
+        func read(_ subscription: RPCSubscription, _ count: Int) async throws -> [Auth.Event] {
+            var events: [Auth.Event] = []
+            for try await event in subscription {
+                events.append(try Auth.Event.decode(event.params))
+                if events.count == count { break }
+            }
+            return events
+        }
+        let events = try await read(subscription, 3)
+        #expect(events.map(\.type) == [.created, .signedOut, .deleted])
+        #expect(events.allSatisfy { $0.uid == user.uid })
+        let after = Auth.Follow(after: events[0].position, epoch: events[0].epoch)
+        #expect(
+            try await read(try await administrator.subscribe(after), 2).map(\.position)
+                == events.suffix(2).map(\.position))
+        _ = try await administrator.call(Auth.Unfollow(subscription: subscription.id))
+        let other = Auth.Follow(after: 1, epoch: String(repeating: "0", count: 32))
+        #expect(await wireError { _ = try await administrator.subscribe(other) }?.reason == "unknown_version")
+        #expect(await wireError { _ = try await bench.client.subscribe(Auth.Follow()) }?.code == .unauthenticated)
+        await administrator.close()
+        await bench.stop()
+    }
+
     @Test func everyDeclaredMethodIsServed() async throws {
         let bench = try await WireBench()
         let document = try await bench.client.call(method: "rpc.discover")

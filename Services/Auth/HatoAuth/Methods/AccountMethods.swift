@@ -44,7 +44,7 @@ struct AccountMethods: AuthMethods {
     func deleteAccount(_ origin: CallOrigin) async throws -> Empty {
         let user = try origin.user()
         let now = environment.now()
-        _ = try await store.write { [self] rows in
+        _ = try await service.write { [self] rows in
             let account = try AccountChecks.ownAccount(user, in: rows)
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
@@ -66,7 +66,7 @@ struct AccountMethods: AuthMethods {
     private func update(
         _ user: Caller.User, _ change: AccountChange, _ form: AccountForm, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Account.Update.Result {
-        let updated = try await store.write { [self] rows in
+        let updated = try await service.write { [self] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
             try AccountChecks.refuse(Self.missingHalves(form, before, change.deletions))

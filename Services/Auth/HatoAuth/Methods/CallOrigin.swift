@@ -30,7 +30,7 @@ struct CallOrigin: Sendable {
     var hashingClient: HashingClient {
         switch caller {
         case .user(let user) where !user.isAnonymous: HashingClient(name: "user:\(user.uid)", hasGone: hasGone)
-        case .administrator: .administrators
+        case .administrator, .service: .administrators
         case .user, .nobody: HashingClient(name: "address:\(address?.network ?? "")", hasGone: hasGone)
         }
     }
@@ -39,7 +39,7 @@ struct CallOrigin: Sendable {
     func user() throws -> Caller.User {
         switch caller {
         case .user(let user): return user
-        case .administrator: throw AuthError.notAUser
+        case .administrator, .service: throw AuthError.notAUser
         case .nobody: throw RPCError.missingCredential
         }
     }

@@ -21,7 +21,7 @@ struct KeyMethods: AuthMethods {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()
         let lifetime = configuration.tokenLifetimeSeconds * 1000
-        let committed = try await store.write { rows in
+        let committed = try await service.write { rows in
             guard var ring = try SigningKeyRing(SigningKeyRecord.all(in: rows)) else {
                 throw SigningKeyRing.Problem.incomplete
             }

@@ -45,7 +45,7 @@ struct SessionListMethods: AuthMethods {
                 "others",
                 #"The call names no session that stays; refresh its token, or end one, e.g. {"session": "Yk3v…"}"#)
         }
-        _ = try await store.write { [service] rows in
+        _ = try await service.write { [service] rows in
             let uid = try owner.check(in: rows)
             let ids = try SessionRows.ids(of: uid, in: rows)
             if case .caller(let user) = owner { _ = try service.ownSession(of: user, among: ids) }
@@ -65,7 +65,7 @@ struct SessionListMethods: AuthMethods {
         guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
         let sessionsMax = configuration.limits.sessionsPerAccountMax
         let policy = configuration.refresh
-        let granted = try await store.write { [environment] rows in
+        let granted = try await service.write { [environment] rows in
             let now = environment.now()
             guard let held = try SessionRows.find(token.sessionID, in: rows),
                 held.rotation.mayFork(token.hash, now: now, policy: policy)

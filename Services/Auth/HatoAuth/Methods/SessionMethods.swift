@@ -20,7 +20,7 @@ struct SessionMethods: AuthMethods {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
             let chain = token.chain(key: service.refreshKey)
             let network = (text: origin.address?.network, mark: NetworkMark(origin.address, key: service.refreshKey))
-            let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
+            let refreshed = try await service.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
                     Rotation(
@@ -38,7 +38,7 @@ struct SessionMethods: AuthMethods {
     func signOut(_ request: Auth.SignOut) async throws -> Empty {
         guard let token = RefreshToken(request.refreshToken) else { return Empty() }
         let chain = token.chain(key: service.refreshKey).map(\.hash)
-        _ = try await store.write { rows in
+        _ = try await service.write { rows in
             guard let session = try SessionRows.find(token.sessionID, in: rows), session.rotation.isReached(by: chain)
             else { return }
             SessionRows.delete(session.id, of: session.uid, in: rows)
@@ -67,7 +67,7 @@ struct SessionMethods: AuthMethods {
         case reused(uid: String)
     }
 
-    private static func rotate(_ rotation: Rotation, in rows: some StoreTransaction) throws -> Refreshed {
+    private static func rotate(_ rotation: Rotation, in rows: AuthTransaction) throws -> Refreshed {
         guard var session = try SessionRows.find(rotation.sessionID, in: rows) else {
             return .refused(.invalidRefreshToken)
         }

@@ -85,7 +85,7 @@ struct SignInMethod: AuthMethods {
     private func begin(_ attempt: Attempt, of uid: String, _ checked: Checked) async throws -> Auth.Session {
         let newSession = attempt.session
         let sessionsMax = configuration.limits.sessionsPerAccountMax
-        let granted = try await store.write { [environment] rows in
+        let granted = try await service.write { [environment] rows in
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows), before.passwordHash?.text == checked.hash.text
             else {

@@ -64,7 +64,7 @@ struct SignUpMethod: AuthMethods {
         _ change: AccountChange, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Session {
         let uid = environment.newUID()
-        let granted = try await store.write { [environment] rows in
+        let granted = try await service.write { [environment] rows in
             let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
             account.lastLoginAt = now
@@ -82,7 +82,7 @@ struct SignUpMethod: AuthMethods {
     private func upgrade(
         _ user: Caller.User, _ change: AccountChange, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Session {
-        let granted = try await store.write { [environment] rows in
+        let granted = try await service.write { [environment] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
             guard before.isAnonymous else { throw AuthError.hasCredentials }

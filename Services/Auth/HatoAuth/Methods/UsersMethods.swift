@@ -58,7 +58,7 @@ struct UsersMethods: AuthMethods {
         change.disabled = request.disabled
         let uid = request.uid ?? environment.newUID()
         let now = environment.now()
-        return try await store.write { [change] rows in
+        return try await service.write { [change] rows in
             let account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             AccountRows.put(account, replacing: nil, in: rows)
@@ -97,7 +97,7 @@ struct UsersMethods: AuthMethods {
 
     func deleteUser(_ request: Auth.Users.Delete) async throws -> Empty {
         let uid = request.uid
-        _ = try await store.write { rows in
+        _ = try await service.write { rows in
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             let sessions = try SessionRows.ids(of: uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: uid, in: rows) }
@@ -113,7 +113,7 @@ struct UsersMethods: AuthMethods {
     private func apply(
         _ change: AccountChange, of form: AccountForm? = nil, to uid: String, isRevoked: Bool = false
     ) async throws -> Auth.Account {
-        return try await store.write { [environment] rows in
+        return try await service.write { [environment] rows in
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }

@@ -46,7 +46,7 @@ enum AccountRows {
     }
 
     /// Writes an account whose names were checked in the same transaction.
-    static func put(_ account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreTransaction) {
+    static func put(_ account: AccountRecord, replacing before: AccountRecord?, in rows: AuthTransaction) {
         let uid = Array(account.uid.utf8)
         if before?.email != account.email {
             if let old = before?.email { rows.deleteRow(AuthKey.email(old)) }
@@ -57,12 +57,14 @@ enum AccountRows {
             if let new = account.username { rows.putRow(AuthKey.username(new), uid) }
         }
         rows.putRow(AuthKey.account(account.uid), account.bytes)
+        for event in AccountEvent.events(from: before, to: account) { rows.record(event) }
     }
 
-    static func delete(_ account: AccountRecord, in rows: some StoreTransaction) {
+    static func delete(_ account: AccountRecord, in rows: AuthTransaction) {
         if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
         if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
         rows.deleteRow(AuthKey.account(account.uid))
+        rows.record(AccountEvent(.deleted, of: account.uid))
     }
 
     /// At most `limit` accounts after `uid`, in the order of the uids' bytes, and whether there are more.

@@ -10,11 +10,13 @@ import HatoStorage
 /// | `s` session id | session |
 /// | `u` uid, 0, session id | nothing: the sessions of a user |
 /// | `k` kid | signing key |
+/// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
 enum AuthKey {
     static let accounts = KeyRange(prefix: [UInt8(ascii: "a")])
     static let sessions = KeyRange(prefix: [UInt8(ascii: "s")])
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
+    static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
 
@@ -23,6 +25,8 @@ enum AuthKey {
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
+
+    static func eventMark(_ time: Int64) -> [UInt8] { key("t", UInt64(max(0, time)).bigEndianBytes) }
 
     /// A uid contains no NUL, so the sessions of two users are never mixed.
     static func sessions(of uid: String) -> KeyRange { KeyRange(prefix: key("u", uid.utf8) + [0]) }

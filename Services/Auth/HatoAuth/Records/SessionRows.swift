@@ -34,13 +34,14 @@ enum SessionRows {
         return oldestFirst.prefix(max(0, sessions.count - countMax + 1)).map(\.id)
     }
 
-    static func put(_ session: SessionRecord, in rows: some StoreTransaction) {
+    static func put(_ session: SessionRecord, in rows: AuthTransaction) {
         rows.putRow(AuthKey.session(session.id), session.bytes)
         rows.putRow(AuthKey.session(session.id, of: session.uid), [])
     }
 
-    static func delete(_ id: [UInt8], of uid: String, in rows: some StoreTransaction) {
+    static func delete(_ id: [UInt8], of uid: String, in rows: AuthTransaction) {
         rows.deleteRow(AuthKey.session(id))
         rows.deleteRow(AuthKey.session(id, of: uid))
+        rows.endedSession(id, of: uid)
     }
 }

@@ -95,5 +95,8 @@ enum AuthSettings {
             number(
                 "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds,
                 "seconds after which a session ends; 0: never"),
+            number(
+                "keep-events-seconds", \.keepEventsSeconds, 3_600...315_360_000,
+                "seconds that the events of auth.follow are kept for followers that resume"),
         ]
 }

@@ -16,6 +16,7 @@ struct RunningAuth: RunningService {
         if let problem { throw SettingsError(problem) }
         var configuration = try AuthSettings.configuration(start.settings)
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
+        configuration.serviceKeys = try start.serviceKeys()
         let keys = try start.administratorKeys()
         let folder = try start.dataFolder()
         var options = RocksDBOptions()

@@ -134,7 +134,7 @@ enum DisconnectRecord {
         var encoder = ByteEncoder()
         encoder.append(format)
         switch caller {
-        case .nobody: encoder.append(UInt8(0))
+        case .nobody, .service: encoder.append(UInt8(0))
         case .administrator: encoder.append(UInt8(1))
         case .user(let user):
             encoder.append(UInt8(2))

@@ -21,11 +21,12 @@ struct RunningMessages: RunningService {
         let keys = try start.administratorKeys()
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
         let folder = try start.dataFolder()
-        let authenticator = ServiceAuthenticator(
-            configuration: IdentityConfiguration(
-                project: start.settings["project"], keysFile: "\(folder)/auth-keys.json"),
-            administratorKeys: keys
-        ) { try await auth.call(Auth.Keys()).keys }
+        var identity = IdentityConfiguration(
+            project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
+        identity.serviceKeys = try start.serviceKeys()
+        let authenticator = ServiceAuthenticator(configuration: identity, administratorKeys: keys) {
+            try await auth.call(Auth.Keys()).keys
+        }
         var configuration = MessagesConfiguration(server: try start.serverConfiguration(version: Service.version))
         configuration.limits = MessagesSettings.limits(start.settings)
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: MessagesTarget.service) }

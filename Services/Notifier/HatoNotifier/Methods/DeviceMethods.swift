@@ -152,7 +152,7 @@ struct DeviceMethods: NotifierMethods {
         case .user(let user):
             guard uid == nil || uid == user.uid else { throw NotifierError.foreignUser }
             return user.uid
-        case .nobody: throw RPCError.missingCredential
+        case .nobody, .service: throw RPCError.missingCredential
         }
     }
 }

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 import HatoPush
 import HatoRPC
@@ -21,7 +22,7 @@ extension NotifierMethods {
     var messages: MessagesClient? { service.messages }
     var feeds: TriggerFeeds? { service.feeds }
     var budget: TriggerBudget { service.budget }
-    var followers: EventFollowers { service.followers }
+    var followers: EventFollowers<OutboxEvent> { service.followers }
     var checks: RequestChecks { service.checks }
 
     /// Adds a method; what the store says no with becomes an error of the wire.

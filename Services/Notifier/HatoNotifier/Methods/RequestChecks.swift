@@ -88,20 +88,6 @@ struct RequestChecks: Sendable {
         }
     }
 
-    func position(_ after: Int?, _ epoch: String?) throws(RPCError) {
-        if let after, after < 0 {
-            throw .invalidArgument(
-                "after", reason: "invalid_position",
-                "after is the position of a notifier.event, e.g. 44040192, or 0 for the oldest that is kept")
-        }
-        if let epoch, !StoreEpoch.isEpoch(epoch) {
-            throw .invalidArgument(
-                "epoch", reason: "invalid_epoch",
-                "'epoch' must be the 32 hexadecimal digits that notifier.follow returns as epoch, "
-                    + "e.g. \"0123456789abcdef0123456789abcdef\"")
-        }
-    }
-
     private func size(_ text: String?, _ parameter: String, _ bytesMax: Int) throws(RPCError) {
         guard let text, text.utf8.count > bytesMax else { return }
         throw .invalidArgument(parameter, reason: "too_big", "\(parameter) has at most \(bytesMax) bytes")

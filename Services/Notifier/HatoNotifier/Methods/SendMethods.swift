@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 import HatoRPC
 import HatoStorage
@@ -16,8 +17,8 @@ struct SendMethods: NotifierMethods {
         }
         handle(Notifier.Stats.self, in: &router) { methods, _, _ in try await methods.stats() }
         handle(Notifier.Follow.self, in: &router) { methods, request, context in
-            try methods.checks.position(request.after, request.epoch)
-            return try await methods.followers.follow(request, context)
+            try FollowRefusal.check(after: request.after, epoch: request.epoch, of: "notifier")
+            return try await methods.followers.follow(after: request.after, epoch: request.epoch, context)
         }
         handle(Notifier.Unfollow.self, in: &router) { methods, request, context in
             try methods.followers.unfollow(request.subscription, on: context.connection)

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 import HatoStorage
 
@@ -31,10 +32,8 @@ extension Outbox {
             let commits = try store.commits(after: version, limit: 256)
             guard !commits.isEmpty else { break }
             for commit in commits {
-                let events =
-                    (try? RecordCodec.decode([OutboxEvent].self, commit.record, key: [])) ?? []
                 // Commits without events that can be read have no time: they go with what follows them.
-                if let time = events.first?.time, time >= oldest { break reading }
+                if let time = OutboxEvent.events(of: commit).first?.time, time >= oldest { break reading }
                 version = commit.version
             }
         }

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 import HatoPush
 
@@ -177,7 +178,10 @@ struct IdempotencyRecord: FieldObject {
 }
 
 /// What happened, as it stands in the store's record of a commit.
-struct OutboxEvent: FieldObject, Hashable {
+struct OutboxEvent: RecordedEvent, Hashable {
+    static let method = Notifier.Event.method
+    static let endMethod = Notifier.Cancelled.method
+
     var type: Notifier.EventType
     var time: Int64
     var notification: String

@@ -1,3 +1,4 @@
+import HatoFollow
 import HatoModel
 import HatoStorage
 
@@ -95,8 +96,6 @@ struct RecordWrites {
                 transaction.delete(key.span)
             }
         }
-        guard !events.isEmpty else { return }
-        let record = RecordCodec.encode(events)
-        transaction.record(record.span)
+        OutboxEvent.record(events, in: transaction)
     }
 }

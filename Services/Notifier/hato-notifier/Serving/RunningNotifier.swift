@@ -24,6 +24,7 @@ struct RunningNotifier: RunningService {
         configuration.administratorKey = try file.flatMap { try AdministratorKeys.first(inFile: $0) }
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
+        configuration.identity.serviceKeys = try start.serviceKeys()
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: NotifierTarget.service) }
         try NotifierSettings.apply(start.settings, to: &configuration)
         _ = try start.dataFolder()

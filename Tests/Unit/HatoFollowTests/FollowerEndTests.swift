@@ -4,10 +4,12 @@ import HatoRPC
 import Logging
 import Testing
 
-@testable import HatoNotifier
+@testable import HatoFollow
 
 @Suite(.timeLimit(.minutes(5)))
 struct FollowerEndTests {
+    private static let key = "test-administrator-key-0123456789-abcdef"
+
     /// A follower whose socket is full when it loses its right must learn of it all the same: it would wait for ever.
     @Test func followerGetsItsEndAlsoWhenTheSocketIsFull() async throws {
         var configuration = RPCServerConfiguration(service: "notifier", version: "0")
@@ -21,10 +23,11 @@ struct FollowerEndTests {
             _ = context.connection.notify(Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
             let isFull = !context.connection.notify(
                 Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
-            EventFollowers.sendEnd(subscription, context.connection, isFull ? "token_expired" : "there was room")
-            reply.succeed(Notifier.Follow.Result(subscription: subscription, epoch: "e"))
+            EventFollowers<SentEvent>.sendEnd(
+                subscription, context.connection, isFull ? "token_expired" : "there was room")
+            reply.succeed(FollowResult(subscription: subscription, epoch: "e"))
         }
-        let keys = try #require(AdministratorKeys(keys: [TestKeys.administrator]))
+        let keys = try #require(AdministratorKeys(keys: [Self.key]))
         let server = RPCServer(
             configuration, router: router,
             authenticator: ServiceAuthenticator(
@@ -32,7 +35,7 @@ struct FollowerEndTests {
             logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
         let port = try await server.start().port
         let client = RPCClient(
-            RPCClientConfiguration(host: "127.0.0.1", port: port).with(credential: TestKeys.administrator))
+            RPCClientConfiguration(host: "127.0.0.1", port: port).with(credential: Self.key))
         let subscription = try await client.subscribe(Notifier.Follow())
         var events: [RPCEvent] = []
         for try await event in subscription { events.append(event) }
@@ -41,4 +44,10 @@ struct FollowerEndTests {
         await client.close()
         await server.shutdown(grace: .seconds(5))
     }
+}
+
+private struct SentEvent: RecordedEvent {
+    static let method = Notifier.Event.method
+    static let endMethod = Notifier.Cancelled.method
+    static let fields = Fields<Self>(blank: Self())
 }

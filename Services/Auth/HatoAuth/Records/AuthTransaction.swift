@@ -1,0 +1,65 @@
+import HatoFollow
+import HatoModel
+import HatoStorage
+
+/// One write of accounts and sessions. What it changes is recorded with its commit, for the followers of `auth.follow`:
+/// accounts and sessions are written through it only.
+final class AuthTransaction: StoreReading {
+    private let rows: any StoreTransaction
+    private var events: [AccountEvent] = []
+    /// Ended sessions, with their users.
+    private var ended: [(uid: String, id: [UInt8])] = []
+
+    init(_ rows: any StoreTransaction) { self.rows = rows }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try rows.get(key) }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try rows.scan(range, reverse: reverse, visit)
+    }
+
+    func putRow(_ key: [UInt8], _ value: [UInt8]) { rows.put(key.span, value.span) }
+    func deleteRow(_ key: [UInt8]) { rows.delete(key.span) }
+
+    /// Records what has become of an account or a key.
+    func record(_ event: AccountEvent) { events.append(event) }
+
+    /// Records that a session has ended.
+    func endedSession(_ id: [UInt8], of uid: String) { ended.append((uid, id)) }
+
+    /// Records the events with the commit. Called once, after everything is written.
+    ///
+    /// - Parameters:
+    ///   - time: The time of the events, in milliseconds since 1970.
+    ///   - key: The key of `SessionName`.
+    fileprivate func finish(at time: Int64, key: [UInt8]) {
+        let deleted = Set(events.filter { $0.type == .deleted }.compactMap(\.uid))
+        // The end of an account includes that of its sessions.
+        for session in ended where !deleted.contains(session.uid) {
+            var event = AccountEvent(.signedOut, of: session.uid)
+            event.session = SessionName.text(session.id, key: key)
+            events.append(event)
+        }
+        for index in events.indices { events[index].time = time }
+        AccountEvent.record(events, in: rows)
+    }
+}
+
+extension AuthService {
+    /// Commits what `body` writes, with the events for followers. It reads first and writes after, as every transaction
+    /// of a store.
+    ///
+    /// - Throws: what `body` throws, and then nothing is written; the errors of the store.
+    func write<Outcome: Sendable>(
+        _ body: @escaping @Sendable (AuthTransaction) throws -> Outcome
+    ) async throws -> Committed<Outcome> {
+        try await store.write { [environment, refreshKey] rows in
+            let transaction = AuthTransaction(rows)
+            let outcome = try body(transaction)
+            transaction.finish(at: environment.now(), key: refreshKey)
+            return outcome
+        }
+    }
+}
