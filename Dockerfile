@@ -2,7 +2,8 @@
 # three: build one first, and the others take it from the cache (make images).
 FROM docker.io/library/swift:6.3-bookworm AS build
 RUN apt-get update -qq \
- && apt-get install -y -qq --no-install-recommends binutils librocksdb-dev libssl-dev zlib1g-dev libjemalloc-dev \
+ && apt-get install -y -qq --no-install-recommends binutils libargon2-dev libcrypt-dev librocksdb-dev libssl-dev \
+    zlib1g-dev libjemalloc-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # ROCKSDB=own: RocksDB without assertions, built in some 40 minutes; scripts/build-rocksdb has the reasons.

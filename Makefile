@@ -11,7 +11,7 @@ PROGRAM_TESTS = ^Integration\.
 FAULT_TESTS = ^Fault\.
 WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Identity|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
-DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
+DEBIAN_PACKAGES = libargon2-dev libcrypt-dev librocksdb-dev libssl-dev zlib1g-dev
 # Release binaries for Linux contain the Swift runtime and RocksDB: scripts/static-libraries has the reasons.
 ifeq ($(shell uname -s),Linux)
 RELEASE_FLAGS = -c release --static-swift-stdlib
@@ -46,7 +46,7 @@ setup: ## install what is missing, or print the exact command
 	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is missing: see https://www.swift.org/install"; exit 1; }
 	@missing=""; for p in $(DEBIAN_PACKAGES); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
-	  if ! command -v apt-get >/dev/null; then echo "missing C libraries: RocksDB, OpenSSL and zlib with their headers"; exit 1; \
+	  if ! command -v apt-get >/dev/null; then echo "missing C libraries: RocksDB, OpenSSL, zlib, libxcrypt and Argon2 with their headers"; exit 1; \
 	  elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "missing packages; run: sudo apt-get install$$missing"; exit 1; fi; fi

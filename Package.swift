@@ -97,6 +97,10 @@ let package = Package(
             name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
         .target(name: "CRocksDBTables", dependencies: ["CRocksDB"], path: "Shared/CRocksDBTables"),
         .systemLibrary(name: "CZlib", path: "Shared/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CCrypt", path: "Shared/CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", path: "Shared/CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         library("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB", "CRocksDBTables", crypto]),
         library("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         library(
@@ -116,8 +120,8 @@ let package = Package(
         library(
             "HatoAuth", in: "Services/Auth",
             [
-                "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging,
-                metrics,
+                "CArgon2", "CCrypt", "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
+                crypto, cryptoExtras, logging, metrics,
             ]),
         library(
             "HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),

@@ -99,6 +99,8 @@ import Testing
         "NIOHTTP1": ["HatoRuntime", "HatoPush"],
         "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoRPC", "HatoRuntime"],
+        "CArgon2": ["HatoAuth"],
+        "CCrypt": ["HatoAuth"],
         "CRocksDB": ["HatoRocksDB"],
         "CRocksDBTables": ["HatoRocksDB"],
         "ArgumentParser": ["HatoCommand", "hato-auth", "hato-messages", "hato-notifier", "hato-dev"],

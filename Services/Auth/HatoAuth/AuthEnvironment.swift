@@ -2,6 +2,14 @@ public import HatoModel
 import HatoRPC
 public import Logging
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The external inputs of auth: the time, randomness, the log.
 public struct AuthEnvironment: Sendable {
     /// Milliseconds since 1970.
@@ -14,6 +22,8 @@ public struct AuthEnvironment: Sendable {
     let notices: ThrottledNotices
     /// Derives the hash of a password; tests replace it to count calls.
     var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
+    /// The processor time that the current thread has taken.
+    var threadTime: @Sendable () -> Duration = systemThreadTime
 
     /// An environment with given inputs; tests pass their own clocks and randomness.
     public init(
@@ -24,6 +34,12 @@ public struct AuthEnvironment: Sendable {
         notices = ThrottledNotices(logger)
         self.now = now
         self.randomBytes = randomBytes
+    }
+
+    @Sendable private static func systemThreadTime() -> Duration {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return .zero }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     /// Random bytes from the operating system.

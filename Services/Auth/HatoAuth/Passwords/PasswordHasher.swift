@@ -1,5 +1,3 @@
-import Crypto
-import CryptoExtras
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -10,8 +8,9 @@ import Synchronization
 
 /// Hashes and checks passwords with scrypt, on a bounded pool.
 ///
-/// Every check costs one derivation, also when there is no hash to compare with: the duration does not reveal whether
-/// an account exists (spec auth §9).
+/// Every check of a wrong password takes as long as one hash, also when there is none to compare with, and when the
+/// stored one takes less: the duration does not reveal whether an account exists (spec auth §9). A stored hash of other
+/// software that takes longer does reveal its account, until the first right password replaces it.
 final class PasswordHasher: Sendable {
     typealias Derivation = @Sendable (_ password: [UInt8], _ salt: [UInt8], _ cost: ScryptCost) throws -> [UInt8]
 
@@ -20,8 +19,13 @@ final class PasswordHasher: Sendable {
     private let randomBytes: @Sendable (Int) -> [UInt8]
     private let derive: Derivation
     private let metrics: AuthMetrics
+    private let threadTime: @Sendable () -> Duration
     /// The hash to check when there is no account.
     private let dummy: PasswordHash
+    /// The processor time of a whole hash, averaged; nil before the first one.
+    private let wholeTime = Mutex<Duration?>(nil)
+    /// Held while a hash is computed that takes more memory than one of this service: there is one at a time.
+    private let largeMemory = Mutex(())
 
     init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
         self.metrics = metrics
@@ -31,6 +35,7 @@ final class PasswordHasher: Sendable {
             clientsMax: configuration.limits.attemptEntriesMax)
         randomBytes = environment.randomBytes
         derive = environment.derive
+        threadTime = environment.threadTime
         dummy = PasswordHash(
             cost: configuration.scrypt, salt: environment.randomBytes(PasswordHash.saltBytes),
             hash: environment.randomBytes(PasswordHash.hashBytes))
@@ -46,22 +51,66 @@ final class PasswordHasher: Sendable {
     /// - Parameter client: whose turn it is among those that wait (`HashingQueue`).
     func hash(_ password: Password, for client: HashingClient) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
-        return try await run(for: client) { [cost, derive] in
-            PasswordHash(cost: cost, salt: salt, hash: try derive(password.bytes, salt, cost))
+        return try await run(for: client) { [self] in
+            PasswordHash(cost: cost, salt: salt, hash: try whole(password, salt))
         }
     }
 
-    /// Whether the password matches `stored`; false without a stored one, after the same work. Throws
+    /// Whether the password matches `stored`; false without a stored one, after no less work. Throws
     /// `AuthError.tooManyAttempts` when the queue has no place for it.
     func isRight(_ password: Password, _ stored: PasswordHash?, for client: HashingClient) async throws -> Bool {
         let reference = stored ?? dummy
-        let isRight = try await run(for: client) { [derive] in
-            let derived = try derive(password.bytes, reference.salt, reference.cost)
-            return reference.matches(derived) && stored != nil
+        let isRight = try await run(for: client) { [self] in
+            let start = threadTime()
+            let isRight = reference.matches(try derived(password, as: reference)) && stored != nil
+            if !isRight, reference.isWeaker(than: cost) { try fillUp(since: start) }
+            return isRight
         }
         pool.checked(client, isRight: isRight)
         return isRight
     }
+
+    // MARK: On a thread of the pool
+
+    /// What `stored` is if the password is right; of another size when its scheme fails.
+    private func derived(_ password: Password, as stored: PasswordHash) throws -> [UInt8] {
+        let scheme = stored.scheme
+        if case .scrypt(let own) = scheme {
+            guard own != cost else { return try whole(password, stored.salt) }
+            return try derive(password.bytes, stored.salt, own)
+        }
+        func derived() throws -> [UInt8] {
+            try scheme.derive(password.typedBytes, stored.salt, byteCount: stored.hash.count)
+        }
+        guard scheme.memoryBytes > cost.memoryBytes else { return try derived() }
+        return try largeMemory.withLock { _ in try derived() }
+    }
+
+    /// A hash as this service makes it, and its time.
+    private func whole(_ password: Password, _ salt: [UInt8]) throws -> [UInt8] {
+        let start = threadTime()
+        let hash = try derive(password.bytes, salt, cost)
+        let time = threadTime() - start
+        wholeTime.withLock { average in average = average.map { ($0 * 7 + time) / 8 } ?? time }
+        return hash
+    }
+
+    /// Hashes until the thread has worked for as long as a whole hash takes, in steps of a part of one.
+    private func fillUp(since start: Duration) throws {
+        guard let wholeTime = wholeTime.withLock({ $0 }) else {
+            _ = try whole(Password(""), dummy.salt)
+            return
+        }
+        let step = ScryptCost(logN: max(1, cost.logN - Self.logStepsOfLane), r: cost.r, p: 1)
+        for _ in 0..<Self.stepsMax where threadTime() - start < wholeTime {
+            _ = try derive([], dummy.salt, step)
+        }
+    }
+
+    /// A step is an eighth of one of scrypt's lanes.
+    private static let logStepsOfLane = 3
+    /// More than any hash takes: 16 lanes, of which each step takes a 64th at least.
+    private static let stepsMax = 1024
 
     private func run<Outcome: Sendable>(
         for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
@@ -79,9 +128,6 @@ final class PasswordHasher: Sendable {
     }
 
     static let scrypt: Derivation = { password, salt, cost in
-        let key = try KDF.Scrypt.deriveKey(
-            from: password, salt: salt, outputByteCount: PasswordHash.hashBytes, rounds: 1 << cost.logN,
-            blockSize: cost.r, parallelism: cost.p)
-        return key.withUnsafeBytes { Array($0) }
+        try HashScheme.scrypt(password, salt, cost, byteCount: PasswordHash.hashBytes)
     }
 }
