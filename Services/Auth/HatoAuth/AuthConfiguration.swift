@@ -20,6 +20,8 @@ public struct AuthConfiguration: Sendable {
     public var scrypt = ScryptCost()
     /// Passwords hashed at a time, each on a thread with `scrypt.memoryBytes`; the default is the number of cores.
     public var hashingThreads = ProcessInfo.processInfo.activeProcessorCount
+    /// The most memory that a password hash of an import may need; such hashes are checked one at a time.
+    public var importedHashMemoryBytesMax = 256 << 20
     /// Whether the errors for a wrong e-mail and a wrong password are the same.
     public var hidesWhoExists = true
     /// Seconds that an ID token is valid.

@@ -83,7 +83,8 @@ public final class AuthService: Sendable {
         let methods: [any AuthMethods] = [
             SignUpMethod(service: self), SignInMethod(service: self), SessionMethods(service: self),
             SessionListMethods(service: self),
-            AccountMethods(service: self), UsersMethods(service: self), KeyMethods(service: self),
+            AccountMethods(service: self), UsersMethods(service: self), MovingMethods(service: self),
+            KeyMethods(service: self),
             BackupMethod(service: self), FollowMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }

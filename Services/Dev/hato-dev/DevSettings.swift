@@ -87,6 +87,12 @@ enum DevSettings {
         return threads.value(in: MemoryPlan(bytes: settings.integer(ServeSettings.memory.name)))
     }
 
+    /// The memory of a password hash of an import: as above.
+    static func importedHashMemory(_ settings: Settings, _ configuration: AuthConfiguration) -> Int {
+        let bytes = MemoryDerivation(.held, dividedBy: 2, atMost: configuration.importedHashMemoryBytesMax)
+        return bytes.value(in: MemoryPlan(bytes: settings.integer(ServeSettings.memory.name)))
+    }
+
     private static func port(_ service: String, _ number: Int) -> Setting {
         Setting(
             "\(service)-port", .integer(0...65535), default: String(number),

@@ -122,6 +122,7 @@ struct DevStack: RunningService {
             configuration.credentialAgeSecondsMax = 0
             configuration.limitsLoopback = false
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
+            configuration.importedHashMemoryBytesMax = DevSettings.importedHashMemory(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
             let service = try await AuthService.open(
                 configuration, store: stores.auth, administratorKeys: keys,

@@ -85,6 +85,15 @@ extension Auth.Users.Get {
         [MethodError(.invalidArgument, "MISSING_IDENTIFIER", "INVALID_EMAIL", "INVALID_USERNAME")], .unknownUser)
 }
 extension Auth.Users.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
+extension Auth.Users.Export { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
+extension Auth.Users.Import {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "MISSING_USER_ACCOUNT", "MAXIMUM_USER_COUNT_EXCEEDED", "DUPLICATE_LOCAL_ID",
+            "DUPLICATE_EMAIL", "DUPLICATE_USERNAME", "MISSING_HASH_ALGORITHM", "INVALID_HASH_PARAMETERS",
+            data: ["problems"])
+    ]
+}
 extension Auth.Users.Delete { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Follow { public static let errors: [MethodError] = .follow }

@@ -7,6 +7,7 @@ public enum Auth {
         Keys.self, Keys.Rotate.self,
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
+        Users.Import.self, Users.Export.self,
         Follow.self, Unfollow.self, Backup.self,
     ]
 

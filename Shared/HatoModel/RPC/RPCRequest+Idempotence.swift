@@ -116,6 +116,11 @@ extension Auth.Users.Revoke {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.Users.Import {
+    /// Rows that their accounts equal already are not refused.
+    public var isIdempotent: Bool { true }
+}
+
 // MARK: notifier
 
 extension Notifier.Send {

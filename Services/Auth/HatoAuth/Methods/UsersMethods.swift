@@ -24,21 +24,7 @@ struct UsersMethods: AuthMethods {
     }
 
     func users(_ request: Auth.Users.List) async throws -> Auth.Users.List.Result {
-        let limitMax = configuration.limits.usersPageMax
-        let limit = request.limit ?? limitMax
-        guard (1...limitMax).contains(limit) else {
-            throw AuthError.invalidFields([
-                FieldProblem("limit", "INVALID_PAGE_SELECTION", "The limit should be from 1 to \(limitMax)")
-            ])
-        }
-        let after = request.after
-        if let after, !Self.isUid(after) {
-            throw AuthError.invalidFields([
-                FieldProblem(
-                    "after", "INVALID_PAGE_SELECTION",
-                    "The page should begin after a uid: the `after` of the previous page")
-            ])
-        }
+        let (after, limit) = try page(after: request.after, limit: request.limit)
         return try await store.read { rows in
             let page = try AccountRows.page(after: after, limit: limit, in: rows)
             return Auth.Users.List.Result(
@@ -51,7 +37,7 @@ struct UsersMethods: AuthMethods {
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
         let missing =
-            AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
+            AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(UserID.problem(with:)).map { [$0] } ?? [])
         let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified
@@ -149,23 +135,25 @@ struct UsersMethods: AuthMethods {
             throw AuthError.invalidFields([problem])
         }
     }
+}
 
-    /// The problem of a uid that an administrator chose. Apps store a user's data under the uid, so it must be a key of
-    /// the tree.
-    private static func problem(with uid: String) -> FieldProblem? {
-        guard isUid(uid), TreeKey.problem(uid) == nil else {
-            return FieldProblem(
-                "uid", "INVALID_LOCAL_ID",
-                "The uid should have 1 to \(UserIDLimits.codePointsMax) Unicode code points without . # $ / [ ] and "
-                    + "control characters, such as masuo-1")
+extension AuthMethods {
+    /// The page of accounts that a request names. Throws `AuthError.invalidFields`.
+    func page(after: String?, limit: Int?) throws(AuthError) -> (after: String?, limit: Int) {
+        let limitMax = configuration.limits.usersPageMax
+        let limit = limit ?? limitMax
+        guard (1...limitMax).contains(limit) else {
+            throw .invalidFields([
+                FieldProblem("limit", "INVALID_PAGE_SELECTION", "The limit should be from 1 to \(limitMax)")
+            ])
         }
-        return nil
-    }
-
-    /// Whether an account may have it; early accounts have uids that no new one gets.
-    private static func isUid(_ text: String) -> Bool {
-        guard text.utf8.count <= UserIDLimits.bytesMax else { return false }
-        let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        return isPlain && (1...UserIDLimits.codePointsMax).contains(text.unicodeScalars.count)
+        if let after, !UserID.isUid(after) {
+            throw .invalidFields([
+                FieldProblem(
+                    "after", "INVALID_PAGE_SELECTION",
+                    "The page should begin after a uid: the `after` of the previous page")
+            ])
+        }
+        return (after, limit)
     }
 }

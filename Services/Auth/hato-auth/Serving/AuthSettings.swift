@@ -71,13 +71,23 @@ enum AuthSettings {
         return member
     }()
 
+    /// Such hashes are checked one at a time (`PasswordHasher`).
+    private static let importedHashMemory: Member<Int> = {
+        let preset = AuthConfiguration()
+        var member = number(
+            "imported-hash-memory-bytes-max", \.importedHashMemoryBytesMax, 1 << 20...256 << 20,
+            "most memory that a password hash of auth.users.import may need")
+        member.setting.memory = MemoryDerivation(.held, atMost: preset.importedHashMemoryBytesMax)
+        return member
+    }()
+
     private static let numbers: [Member<Int>] =
         [
             number("password-length-min", \.passwordLengthMin, 1...128, "minimum of characters of a password"),
             number("scrypt-log-n", \.scrypt.logN, 1...20, "cost of a password hash: log2 of scrypt's N"),
             number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
             number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
-            hashingThreads,
+            hashingThreads, importedHashMemory,
             number(
                 "token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "seconds for which an ID token is valid"),
             number(
