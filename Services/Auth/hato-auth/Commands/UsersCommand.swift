@@ -8,6 +8,7 @@ struct UsersCommand: AsyncParsableCommand {
         commandName: "users", abstract: "Accounts, for administrators.",
         subcommands: [
             List.self, Get.self, Create.self, Update.self, Disable.self, Enable.self, Revoke.self, Delete.self,
+            Import.self, Export.self,
         ])
 
     struct List: RequestCommand {
