@@ -36,14 +36,16 @@ public final class ServiceAuthenticator: Authenticator {
     private let configuration: IdentityConfiguration
     private let administratorKeys: AdministratorKeys
     private let now: @Sendable () -> Int64
-    private let fetchKeys: @Sendable () async throws -> [Auth.JWK]
+    private let fetchKeys: (@Sendable () async throws -> [Auth.JWK])?
     private let state: Mutex<State>
 
     /// Reads the keys from the file at once when there is one. `now` in milliseconds since 1970.
+    ///
+    /// - Parameter fetchKeys: nil for auth itself: `replaceKeys` gives it every key before the first token of it.
     public init(
         configuration: IdentityConfiguration, administratorKeys: AdministratorKeys,
         now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
-        fetchKeys: @escaping @Sendable () async throws -> [Auth.JWK]
+        fetchKeys: (@Sendable () async throws -> [Auth.JWK])?
     ) {
         self.configuration = configuration
         self.administratorKeys = administratorKeys
@@ -92,7 +94,7 @@ public final class ServiceAuthenticator: Authenticator {
         if let caller = remembered(credential) { return caller }
         do {
             return .user(try verify(credential).caller)
-        } catch TokenError.unknownKey(let kid) where !kid.isEmpty {
+        } catch TokenError.unknownKey(let kid) where !kid.isEmpty && fetchKeys != nil {
             try await fetchKey(kid, of: credential)
         } catch {
             throw error.rpcError
@@ -201,6 +203,7 @@ public final class ServiceAuthenticator: Authenticator {
 
     private func fetchOnce() async throws {
         do {
+            guard let fetchKeys else { throw NoUsableKey() }
             let keys = try await fetchKeys()
             guard keys.contains(where: { VerificationKey($0) != nil }) else { throw NoUsableKey() }
             replaceKeys(keys)

@@ -42,11 +42,14 @@ public struct SigningKey: Sendable {
 public struct VerificationKey: Sendable {
     /// The id of the key.
     public let kid: String
+    /// When the key ends, in seconds since 1970; nil: no end is known.
+    public let expiresAt: Int64?
     private let key: P256.Signing.PublicKey
 
-    init(kid: String, key: P256.Signing.PublicKey) {
+    init(kid: String, key: P256.Signing.PublicKey, expiresAt: Int64? = nil) {
         self.kid = kid
         self.key = key
+        self.expiresAt = expiresAt
     }
 
     /// Nil when the JWK is not a public ES256 key: no other algorithm is trusted.
@@ -54,15 +57,18 @@ public struct VerificationKey: Sendable {
         guard jwk.kty == "EC", jwk.crv == "P-256", jwk.alg == "ES256", jwk.use == "sig", !jwk.kid.isEmpty,
             let x = Base64.url.decode(jwk.x.utf8), x.count == 32,
             let y = Base64.url.decode(jwk.y.utf8), y.count == 32,
+            (jwk.exp ?? 0) >= 0,
             let key = try? P256.Signing.PublicKey(rawRepresentation: x + y)
         else { return nil }
-        self.init(kid: jwk.kid, key: key)
+        self.init(kid: jwk.kid, key: key, expiresAt: jwk.exp)
     }
 
     /// The key as auth publishes it.
     public var jwk: Auth.JWK {
         let point = Array(key.rawRepresentation)
-        return Auth.JWK(kid: kid, x: Base64.url.encode(point[..<32]), y: Base64.url.encode(point[32...]))
+        var jwk = Auth.JWK(kid: kid, x: Base64.url.encode(point[..<32]), y: Base64.url.encode(point[32...]))
+        jwk.exp = expiresAt
+        return jwk
     }
 
     /// Takes 35 µs.

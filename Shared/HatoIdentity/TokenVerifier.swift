@@ -8,7 +8,7 @@ public struct VerifiedToken: Sendable, Hashable {
     public var claims: JSONObject
     /// Seconds since 1970.
     public var issuedAt: Int64
-    /// When the token expires, in seconds since 1970.
+    /// When the token expires, or its key ends, in seconds since 1970.
     public var expiresAt: Int64
 
     /// The user as services see it.
@@ -48,10 +48,11 @@ public struct TokenVerifier: Sendable {
         let parts = try SignedParts(token, bytesMax: configuration.tokenBytesMax)
         guard let key = keys[parts.kid] else { throw .unknownKey(parts.kid) }
         guard key.isValid(parts.signature, of: parts.signedInput) else { throw .badSignature }
-        return try check(parts.claims(), now: now)
+        return try check(parts.claims(), of: key, now: now)
     }
 
-    private func check(_ claims: JSONObject, now: Int64) throws(TokenError) -> VerifiedToken {
+    /// A token is valid no longer than its key, whatever it says: a key that has leaked signs any time of expiry.
+    private func check(_ claims: JSONObject, of key: VerificationKey, now: Int64) throws(TokenError) -> VerifiedToken {
         guard claims["iss"]?.string == configuration.issuer else { throw .wrongIssuer }
         guard claims["aud"]?.string == configuration.project else { throw .wrongAudience }
         guard let uid = claims["sub"]?.string, (1...UserIDLimits.codePointsMax).contains(uid.unicodeScalars.count)
@@ -59,7 +60,7 @@ public struct TokenVerifier: Sendable {
             throw .badClaim("sub")
         }
         let issuedAt = try seconds("iat", in: claims)
-        let expiresAt = try seconds("exp", in: claims)
+        let expiresAt = min(try seconds("exp", in: claims), key.expiresAt ?? .max)
         let latest = now / 1000 + configuration.leewaySeconds
         guard issuedAt <= latest else { throw .notYetValid }
         if claims["nbf"] != nil {

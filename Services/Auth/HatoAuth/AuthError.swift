@@ -14,6 +14,8 @@ enum AuthError: Error, Sendable, Hashable {
     case invalidPassword
     case userDisabled
     case userNotFound
+    /// There is no signing key with the given id.
+    case keyNotFound
     /// The token of a session that was ended, or that was unused for too long.
     case sessionOver
     case invalidRefreshToken

@@ -40,13 +40,10 @@ public final class AuthService: Sendable {
         let secrets = try await ServiceSecrets.open(store, environment)
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let keys = CurrentKeys(secrets.ring)
-        // This service fetches from itself: a fetch for an unknown key id returns the keys published now.
         var identity = IdentityConfiguration(project: configuration.project)
         identity.serviceKeys = configuration.serviceKeys
         let authenticator = ServiceAuthenticator(
-            configuration: identity,
-            administratorKeys: administratorKeys, now: environment.now,
-            fetchKeys: { keys.ring.published(now: environment.now(), lifetime: lifetime) })
+            configuration: identity, administratorKeys: administratorKeys, now: environment.now, fetchKeys: nil)
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
         let dependencies = Dependencies(
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys)
@@ -121,7 +118,10 @@ public final class AuthService: Sendable {
     }
 
     func take(_ ring: SigningKeyRing, version: UInt64) {
-        if keys.take(ring, version: version) { authenticator.replaceKeys(publishedKeys) }
+        let (now, lifetime) = (environment.now(), configuration.tokenLifetimeSeconds * 1000)
+        keys.take(ring, version: version) { [authenticator] newest in
+            authenticator.replaceKeys(newest.published(now: now, lifetime: lifetime))
+        }
     }
 
     // MARK: Sessions
@@ -142,6 +142,8 @@ public final class AuthService: Sendable {
         var device: Device
 
         func record(of account: AccountRecord, now: Int64) -> SessionRecord {
+            // `validSince` is later for a second at most, where the uid was that of an account deleted just before.
+            let now = max(now, account.validSince * 1000)
             var record = SessionRecord(
                 id: id, uid: account.uid, provider: account.isAnonymous ? .anonymous : .password, authTime: now / 1000,
                 rotation: RefreshRotationStateMachine(currentHash: token.hash, createdAt: now))
@@ -184,7 +186,7 @@ public final class AuthService: Sendable {
     /// The response for a durable session.
     func session(_ granted: Granted, _ token: RefreshToken, isNewUser: Bool = false) throws -> Auth.Session {
         let (account, record) = (granted.account, granted.record)
-        let issuedAt = granted.at / 1000
+        let issuedAt = max(granted.at / 1000, account.validSince)
         let claims = IDTokenClaims(
             account: account, provider: record.provider, session: name(of: record), authTime: record.authTime,
             issuedAt: issuedAt,

@@ -19,6 +19,8 @@ extension AuthError: RPCErrorConvertible {
         case .invalidPassword: .unauthenticated(reason: "INVALID_PASSWORD", "The password is wrong")
         case .userDisabled: .unauthenticated(reason: "USER_DISABLED", "The account is disabled")
         case .userNotFound: .notFound(reason: "USER_NOT_FOUND", "There is no such account")
+        case .keyNotFound:
+            .notFound(reason: "key_not_found", "There is no signing key with this kid; auth.keys lists them")
         case .sessionOver: .unauthenticated(reason: "TOKEN_EXPIRED", "The session is over; sign in again")
         case .invalidRefreshToken:
             .unauthenticated(reason: "INVALID_REFRESH_TOKEN", "The refresh token is not valid; sign in again")

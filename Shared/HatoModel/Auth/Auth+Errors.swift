@@ -98,4 +98,5 @@ extension Auth.Users.Delete { public static let errors: [MethodError] = .unknown
 extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Follow { public static let errors: [MethodError] = .follow }
 extension Auth.Unfollow { public static let errors: [MethodError] = .unfollow }
+extension Auth.Keys.Revoke { public static let errors = [MethodError(.notFound, "key_not_found")] }
 extension Auth.Backup { public static let errors: [MethodError] = .backup }

@@ -8,6 +8,7 @@ extension Auth {
         public var kid: String
         public var alg: String
         public var use: String
+        public var exp: Int64?
 
         public static let fields = Fields<Self>(
             blank: Self(kid: "", x: "", y: ""),
@@ -17,7 +18,11 @@ extension Auth {
             .required("y", \.y, "The second coordinate of the point: 32 bytes, base64url without padding"),
             .required("kid", \.kid, "The id of the key: the `kid` in the header of the tokens that it signs"),
             .required("alg", \.alg, "The algorithm: `ES256`"),
-            .required("use", \.use, "The use: `sig`"))
+            .required("use", \.use, "The use: `sig`"),
+            .optional(
+                "exp", \.exp,
+                "When the key ends, in seconds since 1970: no token of it is valid later; only of a retired key",
+                example: 1_795_003_660))
 
         /// A key with the fixed members of ES256.
         public init(kid: String, x: String, y: String) {
@@ -57,6 +62,31 @@ extension Auth {
                     "The current key, the next one, and retired ones while tokens signed with them are valid"))
 
             public init(keys: [JWK]) { self.keys = keys }
+        }
+
+        /// Ends a key at once, because others may know it.
+        public struct Revoke: RPCRequest {
+            public typealias Result = Rotate.Result
+            public static let method = "auth.keys.revoke"
+            public static let summary = """
+                Ends a signing key at once, also the current one: auth refuses all tokens that it signed, messages \
+                and notifier when they have fetched the keys again, at most 600 seconds later. Sessions stay: \
+                `auth.refresh` returns a token of the current key
+                """
+            public static let access = Access.administrator
+            public static let effect = Effect.write
+            public static var example: RPCExample<Self> {
+                RPCExample(Self(kid: "c81f0a"), Result(kid: JWK.example.kid, keys: [.example]))
+            }
+
+            public var kid: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(kid: ""),
+                .required(
+                    "kid", \.kid, "The id of the key: the `kid` of one of `auth.keys`; one that has ended stays ended"))
+
+            public init(kid: String) { self.kid = kid }
         }
 
         /// Makes the next key current; the current one retires and stays published while its tokens are valid.

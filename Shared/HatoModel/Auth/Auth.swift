@@ -4,7 +4,7 @@ public enum Auth {
     public static let methods: [any RPCRequest.Type] = [
         SignUp.self, SignIn.self, Refresh.self, SignOut.self,
         Sessions.List.self, Sessions.End.self, Sessions.Fork.self,
-        Keys.self, Keys.Rotate.self,
+        Keys.self, Keys.Rotate.self, Keys.Revoke.self,
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
         Users.Import.self, Users.Export.self,

@@ -100,6 +100,10 @@ extension Auth.Sessions.End {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.Keys.Revoke {
+    public var isIdempotent: Bool { true }
+}
+
 extension Auth.Account.Update {
     /// A change that ends the sessions of the account is refused the second time: the token of the call has been
     /// revoked.

@@ -91,6 +91,63 @@ struct KeysTests {
         #expect(try await bench.account(refreshed).uid == session.uid)
     }
 
+    @Test func aRetiredKeyEndsWithItsTokensAndNotAtTheNextRotation() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let leaked = try #require(bench.service.ring.current.key)
+        _ = try await bench.service.keys.rotateKeys()
+        var claims = try await bench.claims(session.idToken)
+        claims["exp"] = .number(Double(bench.now / 1000 + 10_000_000))
+        let (remembered, fresh) = (try leaked.sign(claims), try leaked.sign(claims.adding("fresh")))
+        bench.pass(seconds: 3659)
+        guard case .user(let user) = try await bench.service.authenticator.authenticate(remembered) else { return }
+        #expect(user.expiresAt == bench.now + 1000, "a token ends with its key")
+        bench.pass(seconds: 2)
+        for forged in [remembered, fresh] {
+            let refused = await wireError { try await bench.service.authenticator.authenticate(forged) }
+            #expect(refused?.reason == "TOKEN_EXPIRED")
+        }
+    }
+
+    @Test func aRevokedKeyEndsAtOnceAlsoWhenItIsTheCurrentOne() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let (current, next) = (bench.service.ring.current.kid, bench.service.ring.next.kid)
+        _ = try await bench.account(session)
+        for _ in 0..<2 {
+            let result = try await bench.service.keys.revokeKey(current)
+            #expect(result.kid == next && result.keys.count == 2)
+            #expect(!result.keys.map(\.kid).contains(current))
+        }
+        #expect(await wireError { try await bench.account(session) }?.reason == "INVALID_ID_TOKEN")
+        let refreshed = try await bench.refresh(session.refreshToken)
+        let restarted = try await AuthBench.open(since: bench)
+        for service in [bench, restarted] {
+            #expect(try await service.account(refreshed).uid == session.uid)
+            #expect(await wireError { try await service.account(session) }?.reason == "INVALID_ID_TOKEN")
+        }
+        #expect(restarted.service.ring.revoked.map(\.kid) == [current])
+        #expect(restarted.service.ring.revoked.first?.key == nil)
+    }
+
+    @Test func nextAndRetiredKeysAreRevokedAndUnknownOnesAreNone() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let (current, next) = (bench.service.ring.current.kid, bench.service.ring.next.kid)
+        #expect(try await bench.service.keys.revokeKey(next).kid == current)
+        #expect(bench.service.ring.next.kid != next)
+        _ = try await bench.service.keys.rotateKeys()
+        #expect(try await bench.account(session).uid == session.uid)
+        _ = try await bench.service.keys.revokeKey(current)
+        #expect(await wireError { try await bench.account(session) }?.reason == "INVALID_ID_TOKEN")
+        #expect(await wireError { try await bench.service.keys.revokeKey("stranger") }?.reason == "key_not_found")
+        // The records go with a rotation after their tokens.
+        bench.pass(seconds: 3661)
+        _ = try await bench.service.keys.rotateKeys()
+        #expect(
+            try await bench.store.read { try SigningKeyRecord.all(in: $0) }.map(\.role).count { $0 == .revoked } == 0)
+    }
+
     @Test func verifierWithThePublishedKeysVerifiesEveryToken() async throws {
         let bench = try await AuthBench.open()
         var verifier = TokenVerifier(configuration: IdentityConfiguration())
@@ -144,5 +201,14 @@ struct KeysTests {
         #expect(read.bytes == account.bytes)
         #expect(read.account == account.account)
         #expect(read.passwordHash?.text == account.passwordHash?.text)
+    }
+}
+
+extension JSONObject {
+    /// The same claims with one more, so that the token is another.
+    fileprivate func adding(_ name: String) -> JSONObject {
+        var object = self
+        object[name] = true
+        return object
     }
 }

@@ -13,12 +13,14 @@ final class CurrentKeys: Sendable {
 
     var ring: SigningKeyRing { state.withLock { $0.ring } }
 
-    /// Stores the keys of a commit, unless those of a later one are stored: two rotations may complete in any order.
-    func take(_ ring: SigningKeyRing, version: UInt64) -> Bool {
+    /// Stores the keys of a commit, unless those of a later one are stored: two changes may complete in any order.
+    ///
+    /// - Parameter replaced: uses the keys of the later ones last; runs under the lock.
+    func take(_ ring: SigningKeyRing, version: UInt64, _ replaced: (SigningKeyRing) -> Void) {
         state.withLock { state in
-            guard version > state.version else { return false }
+            guard version > state.version else { return }
             state = State(ring: ring, version: version)
-            return true
+            replaced(ring)
         }
     }
 }

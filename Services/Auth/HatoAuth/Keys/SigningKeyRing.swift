@@ -2,7 +2,7 @@ import HatoIdentity
 import HatoModel
 
 /// The signing keys of the service: one signs, one is published before its use, retired ones are published while their
-/// tokens are valid.
+/// tokens are valid, and revoked ones are not.
 ///
 /// A value; the store keeps its records and the service holds the newest.
 struct SigningKeyRing: Sendable {
@@ -14,11 +14,13 @@ struct SigningKeyRing: Sendable {
     private(set) var current: SigningKeyRecord
     private(set) var next: SigningKeyRecord
     private(set) var retired: [SigningKeyRecord]
+    private(set) var revoked: [SigningKeyRecord]
 
     init(current: SigningKeyRecord, next: SigningKeyRecord) {
         self.current = current
         self.next = next
         retired = []
+        revoked = []
     }
 
     /// The keys of a store; nil when it holds none yet.
@@ -32,14 +34,19 @@ struct SigningKeyRing: Sendable {
         self.current = only
         self.next = following
         retired = records.filter { $0.role == .retired }
+        revoked = records.filter { $0.role == .revoked }
     }
 
-    var records: [SigningKeyRecord] { [current, next] + retired }
+    var records: [SigningKeyRecord] { [current, next] + retired + revoked }
 
     /// Every key that a valid token may name at `now`.
     func published(now: Int64, lifetime: Int64) -> [Auth.JWK] {
-        let living = retired.filter { !isOver($0, now: now, lifetime: lifetime) }
-        return [current.publicKey.jwk, next.publicKey.jwk] + living.map(\.publicKey.jwk)
+        let living = retired.filter { !isOver($0, now: now, lifetime: lifetime) }.map { record in
+            var jwk = record.publicKey.jwk
+            jwk.exp = end(of: record, lifetime: lifetime).map { $0 / 1000 }
+            return jwk
+        }
+        return [current.publicKey.jwk, next.publicKey.jwk] + living
     }
 
     /// Makes the next key sign from now on and publishes `newcomer` as the one after it. Returns the kids whose rows
@@ -47,18 +54,43 @@ struct SigningKeyRing: Sendable {
     mutating func rotate(_ newcomer: SigningKeyRecord, now: Int64, lifetime: Int64) -> [String] {
         var old = current
         old.retire(at: now)
-        current = next
-        current.role = .current
-        next = newcomer
-        let gone = retired.filter { isOver($0, now: now, lifetime: lifetime) }.map(\.kid)
+        promote(newcomer)
+        let gone = (retired + revoked).filter { isOver($0, now: now, lifetime: lifetime) }.map(\.kid)
         retired.removeAll { gone.contains($0.kid) }
+        revoked.removeAll { gone.contains($0.kid) }
         retired.append(old)
         return gone
     }
 
-    /// A token signed just before its key retired is still valid for a clock that is slightly behind.
+    /// Ends a key at once; `newcomer` is published as the next one if the current or the next key ends. False when
+    /// there is no such key.
+    mutating func revoke(_ kid: String, _ newcomer: SigningKeyRecord, now: Int64) -> Bool {
+        if revoked.contains(where: { $0.kid == kid }) { return true }
+        guard var ended = records.first(where: { $0.kid == kid }) else { return false }
+        if kid == current.kid {
+            promote(newcomer)
+        } else if kid == next.kid {
+            next = newcomer
+        } else {
+            retired.removeAll { $0.kid == kid }
+        }
+        ended.revoke(at: now)
+        revoked.append(ended)
+        return true
+    }
+
+    private mutating func promote(_ newcomer: SigningKeyRecord) {
+        current = next
+        current.role = .current
+        next = newcomer
+    }
+
     private func isOver(_ record: SigningKeyRecord, now: Int64, lifetime: Int64) -> Bool {
-        guard let retiredAt = record.retiredAt else { return false }
-        return now - retiredAt > lifetime + 60_000
+        end(of: record, lifetime: lifetime).map { now > $0 } ?? false
+    }
+
+    /// A token signed just before its key retired is still valid for a clock that is slightly behind.
+    private func end(of record: SigningKeyRecord, lifetime: Int64) -> Int64? {
+        (record.revokedAt ?? record.retiredAt).map { $0 + lifetime + 60_000 }
     }
 }

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-/// `auth.keys` and `auth.keys.rotate`.
+/// `auth.keys`, `auth.keys.rotate` and `auth.keys.revoke`.
 struct KeyMethods: AuthMethods {
     let service: AuthService
 
@@ -13,27 +13,56 @@ struct KeyMethods: AuthMethods {
             return Auth.Keys.Result(keys: methods.service.publishedKeys)
         }
         handle(Auth.Keys.Rotate.self, in: &router) { methods, _, _ in try await methods.rotateKeys() }
+        handle(Auth.Keys.Revoke.self, in: &router) { methods, request, _ in
+            try await methods.revokeKey(request.kid)
+        }
     }
 
-    /// Durable before the new key signs anything: after a restart the service must be able to verify every issued
-    /// token.
     func rotateKeys() async throws -> Auth.Keys.Rotate.Result {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()
         let lifetime = configuration.tokenLifetimeSeconds * 1000
+        let ring = try await change { $0.rotate(newcomer, now: now, lifetime: lifetime) }
+        metrics.count(.keysRotated)
+        environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(ring.current.kid)"])
+        return result(ring)
+    }
+
+    func revokeKey(_ kid: String) async throws -> Auth.Keys.Rotate.Result {
+        let newcomer = ServiceSecrets.newKey(.next, environment)
+        let now = environment.now()
+        let ring = try await change { ring in
+            guard ring.revoke(kid, newcomer, now: now) else { throw AuthError.keyNotFound }
+            return []
+        }
+        environment.logger.notice(
+            "revoked a signing key", metadata: ["kid": "\(kid)", "current": "\(ring.current.kid)"])
+        return result(ring)
+    }
+
+    /// Durable before a new key signs anything: after a restart the service must be able to verify every issued token,
+    /// and no token of a revoked key.
+    ///
+    /// - Parameter body: returns the kids whose rows are deleted.
+    private func change(
+        _ body: @escaping @Sendable (inout SigningKeyRing) throws -> [String]
+    ) async throws -> SigningKeyRing {
         let committed = try await service.write { rows in
             guard var ring = try SigningKeyRing(SigningKeyRecord.all(in: rows)) else {
                 throw SigningKeyRing.Problem.incomplete
             }
-            let gone = ring.rotate(newcomer, now: now, lifetime: lifetime)
+            let gone = try body(&ring)
             for record in ring.records { rows.putRow(AuthKey.signingKey(record.kid), record.bytes) }
             for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
             return ring
         }
         service.take(committed.outcome, version: committed.version)
-        metrics.count(.keysRotated)
-        let kid = committed.outcome.current.kid
-        environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(kid)"])
-        return Auth.Keys.Rotate.Result(kid: kid, keys: committed.outcome.published(now: now, lifetime: lifetime))
+        return committed.outcome
+    }
+
+    private func result(_ ring: SigningKeyRing) -> Auth.Keys.Rotate.Result {
+        let lifetime = configuration.tokenLifetimeSeconds * 1000
+        return Auth.Keys.Rotate.Result(
+            kid: ring.current.kid, keys: ring.published(now: environment.now(), lifetime: lifetime))
     }
 }

@@ -2,20 +2,23 @@ import HatoIdentity
 import HatoModel
 import HatoStorage
 
-/// One signing key as stored. A retired one has no private key any more.
+/// One signing key as stored. A retired or revoked one has no private key any more.
 struct SigningKeyRecord: Sendable {
     enum Role: String, FieldChoice {
         case next
         case current
         case retired
+        /// Ended before its time; the row stays until the tokens that it signed have expired, for those who ask.
+        case revoked
     }
 
     var role: Role
     var createdAt: Int64
-    /// Nil once retired.
+    /// Nil once retired or revoked.
     var key: SigningKey?
     var publicKey: VerificationKey
     var retiredAt: Int64?
+    var revokedAt: Int64?
 
     init(role: Role, key: SigningKey, createdAt: Int64) {
         self.role = role
@@ -29,6 +32,12 @@ struct SigningKeyRecord: Sendable {
         retiredAt = time
         key = nil
     }
+
+    mutating func revoke(at time: Int64) {
+        role = .revoked
+        revokedAt = time
+        key = nil
+    }
 }
 
 extension SigningKeyRecord {
@@ -37,6 +46,7 @@ extension SigningKeyRecord {
         var role: Role
         var createdAt: Int64
         var retiredAt: Int64?
+        var revokedAt: Int64?
         var x: String
         var y: String
         /// The private key.
@@ -47,6 +57,7 @@ extension SigningKeyRecord {
             .required("role", \.role),
             .time("createdAt", \.createdAt),
             .optionalTime("retiredAt", \.retiredAt),
+            .optionalTime("revokedAt", \.revokedAt),
             .required("x", \.x),
             .required("y", \.y),
             .optionalBytes("d", \.d, count: 32))
@@ -61,6 +72,7 @@ extension SigningKeyRecord {
         role = stored.role
         createdAt = stored.createdAt
         retiredAt = stored.retiredAt
+        revokedAt = stored.revokedAt
         let jwk = Auth.JWK(kid: kid, x: stored.x, y: stored.y)
         guard let publicKey = VerificationKey(jwk) else { throw damaged("x") }
         self.publicKey = publicKey
@@ -70,8 +82,10 @@ extension SigningKeyRecord {
             }
             self.key = key
         }
-        let isRetired = role == .retired
-        guard (key == nil) == isRetired, (retiredAt != nil) == isRetired else { throw damaged("role") }
+        let isEnded = role == .retired || role == .revoked
+        guard (key == nil) == isEnded, (revokedAt != nil) == (role == .revoked),
+            role == .revoked || (retiredAt != nil) == (role == .retired)
+        else { throw damaged("role") }
     }
 
     var kid: String { publicKey.kid }
@@ -79,7 +93,8 @@ extension SigningKeyRecord {
     var bytes: [UInt8] {
         RecordCodec.encode(
             Stored(
-                role: role, createdAt: createdAt, retiredAt: retiredAt, x: publicKey.jwk.x, y: publicKey.jwk.y,
+                role: role, createdAt: createdAt, retiredAt: retiredAt, revokedAt: revokedAt, x: publicKey.jwk.x,
+                y: publicKey.jwk.y,
                 d: key.map { Array($0.rawRepresentation) }))
     }
 

@@ -140,7 +140,8 @@ struct UsersCommand: AsyncParsableCommand {
 
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "The keys that sign ID tokens.", subcommands: [List.self, Rotate.self])
+        commandName: "keys", abstract: "The keys that sign ID tokens.",
+        subcommands: [List.self, Rotate.self, Revoke.self])
 
     struct List: RequestCommand {
         typealias Target = AuthTarget
@@ -158,6 +159,18 @@ struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var options: ClientOptions
 
         func request() throws -> Auth.Keys.Rotate { Auth.Keys.Rotate() }
+    }
+
+    struct Revoke: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(
+            commandName: "revoke", abstract: "Ends a signing key that others may know.",
+            discussion: Auth.Keys.Revoke.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The key, as `keys list` shows it.") var kid: String
+
+        func request() throws -> Auth.Keys.Revoke { Auth.Keys.Revoke(kid: kid) }
     }
 }
 
