@@ -24,6 +24,9 @@ public struct AuthConfiguration: Sendable {
     public var importedHashMemoryBytesMax = 256 << 20
     /// Whether the errors for a wrong e-mail and a wrong password are the same.
     public var hidesWhoExists = true
+    /// The longest `tokenLifetimeSeconds`.
+    public static let tokenLifetimeSecondsMax: Int64 = 86_400
+
     /// Seconds that an ID token is valid.
     public var tokenLifetimeSeconds: Int64 = 3600
     /// E-mail, password and the account itself can only be changed by a user who signed in at most this long ago; 0: no

@@ -2,8 +2,8 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, and the
-    /// events that followers can no longer resume from.
+    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, what is
+    /// left of accounts deleted long ago, and the events that followers can no longer resume from.
     public func run() async {
         while !Task.isCancelled {
             await keepUpOnce()
@@ -14,6 +14,9 @@ extension AuthService {
     func keepUpOnce() async {
         do { try await forgetExpiredSessions() } catch {
             environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
+        }
+        do { try await forgetFormerAccounts() } catch {
+            environment.logger.warning("former accounts could not be forgotten", metadata: ["error": "\(error)"])
         }
         do {
             try await forgetEvents()
@@ -58,6 +61,28 @@ extension AuthService {
             environment.logger.error("sessions cannot be read", metadata: ["rows": "\(unreadable)"])
         }
         return count
+    }
+
+    /// Deletes what is left of accounts whose last ID token has expired, one page per transaction.
+    func forgetFormerAccounts() async throws {
+        var range = AuthKey.formerAccounts
+        while true {
+            let start = range
+            let now = environment.now()
+            let last = try await store.write { rows -> [UInt8]? in
+                var over: [[UInt8]] = []
+                var (count, last): (Int, [UInt8]?) = (0, nil)
+                try rows.rows(start) { key, value in
+                    if let former = try? FormerAccountRecord(value), former.until < now { over.append(key) }
+                    (count, last) = (count + 1, key)
+                    return count < 500
+                }
+                for key in over { rows.deleteRow(key) }
+                return last
+            }.outcome
+            guard let last else { return }
+            range.lower = last + [0]
+        }
     }
 
     private struct Page {

@@ -49,7 +49,7 @@ struct AccountMethods: AuthMethods {
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: account.uid, in: rows) }
-            AccountRows.delete(account, in: rows)
+            AccountRows.delete(account, at: now, in: rows)
         }
         return Empty()
     }
@@ -98,7 +98,7 @@ struct AccountMethods: AuthMethods {
     /// The same session with the new claims. The new token expires when the presented one would have: changing a name
     /// must not extend the life of a stolen ID token.
     private func renewed(_ user: Caller.User, _ account: AccountRecord) throws -> Auth.Account.Update.Result {
-        let now = environment.now() / 1000
+        let now = max(environment.now() / 1000, account.validSince)
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
         let claims = IDTokenClaims(
             account: account, provider: user.signInProvider ?? (account.isAnonymous ? .anonymous : .password),

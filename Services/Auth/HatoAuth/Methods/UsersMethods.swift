@@ -45,7 +45,8 @@ struct UsersMethods: AuthMethods {
         let uid = request.uid ?? environment.newUID()
         let now = environment.now()
         return try await service.write { [change] rows in
-            let account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
+            let blank = try AccountRows.newAccount(uid, at: now, in: rows)
+            let account = change.applied(to: blank, now: now)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             AccountRows.put(account, replacing: nil, in: rows)
             return account.account
@@ -83,11 +84,11 @@ struct UsersMethods: AuthMethods {
 
     func deleteUser(_ request: Auth.Users.Delete) async throws -> Empty {
         let uid = request.uid
-        _ = try await service.write { rows in
+        _ = try await service.write { [environment] rows in
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             let sessions = try SessionRows.ids(of: uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: uid, in: rows) }
-            AccountRows.delete(account, in: rows)
+            AccountRows.delete(account, at: environment.now(), in: rows)
         }
         return Empty()
     }

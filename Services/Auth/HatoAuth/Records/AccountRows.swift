@@ -60,7 +60,18 @@ enum AccountRows {
         for event in AccountEvent.events(from: before, to: account) { rows.record(event) }
     }
 
-    static func delete(_ account: AccountRecord, in rows: AuthTransaction) {
+    /// A blank account with a uid that another account may have had: it takes no token of that one.
+    static func newAccount(_ uid: String, at now: Int64, in rows: some StoreReading) throws -> AccountRecord {
+        var account = AccountRecord(uid: uid, createdAt: now)
+        if let former = try rows.row(AuthKey.formerAccount(uid)).map({ try FormerAccountRecord($0) }) {
+            account.validSince = max(account.validSince, former.validSince)
+        }
+        return account
+    }
+
+    /// Deletes an account at `now`, in milliseconds since 1970.
+    static func delete(_ account: AccountRecord, at now: Int64, in rows: AuthTransaction) {
+        rows.putRow(AuthKey.formerAccount(account.uid), FormerAccountRecord(account, now: now).bytes)
         if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
         if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
         rows.deleteRow(AuthKey.account(account.uid))

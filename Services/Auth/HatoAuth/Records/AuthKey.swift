@@ -9,18 +9,21 @@ import HatoStorage
 /// | `n` username | uid |
 /// | `s` session id | session |
 /// | `u` uid, 0, session id | nothing: the sessions of a user |
+/// | `d` uid | former account: what stays of a deleted one for a day |
 /// | `k` kid | signing key |
 /// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
 enum AuthKey {
     static let accounts = KeyRange(prefix: [UInt8(ascii: "a")])
     static let sessions = KeyRange(prefix: [UInt8(ascii: "s")])
+    static let formerAccounts = KeyRange(prefix: [UInt8(ascii: "d")])
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
 
     static func account(_ uid: String) -> [UInt8] { key("a", uid.utf8) }
+    static func formerAccount(_ uid: String) -> [UInt8] { key("d", uid.utf8) }
     static func email(_ email: String) -> [UInt8] { key("e", email.utf8) }
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }

@@ -89,7 +89,8 @@ enum AuthSettings {
             number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
             hashingThreads, importedHashMemory,
             number(
-                "token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "seconds for which an ID token is valid"),
+                "token-lifetime-seconds", \.tokenLifetimeSeconds,
+                60...Int(AuthConfiguration.tokenLifetimeSecondsMax), "seconds for which an ID token is valid"),
             number(
                 "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,
                 "seconds after a sign-in in which e-mail and password may be changed; 0: always"),
