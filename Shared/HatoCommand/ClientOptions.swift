@@ -12,8 +12,13 @@ public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?
 
-    @Option(help: "The ID token to call with.")
+    @Option(
+        help: "The ID token to call with; others on this machine can see it, not so with --token-file or HATO_TOKEN.")
     public var token: String?
+
+    @Option(
+        help: ArgumentHelp("The file whose first line is the ID token to call with; - is stdin.", valueName: "file"))
+    public var tokenFile: String?
 
     @Option(help: ArgumentHelp("The file that holds the administrator key.", valueName: "file"))
     public var adminKeyFile: String?
@@ -57,8 +62,8 @@ public struct ClientOptions: ParsableArguments, Sendable {
     public init() {}
 
     public func validate() throws {
-        if token != nil, adminKeyFile != nil {
-            throw ValidationError("Give --token or --admin-key-file, not both.")
+        if [token, tokenFile, adminKeyFile].count(where: { $0 != nil }) > 1 {
+            throw ValidationError("Give one of --token, --token-file and --admin-key-file.")
         }
         if asNobody, speaksAs != nil { throw ValidationError("Give --as or --as-nobody, not both.") }
         if (tlsCertificate == nil) != (tlsKey == nil) {
@@ -98,6 +103,7 @@ public struct ClientSettings: Sendable {
 
     private static func credential(_ options: ClientOptions, _ environment: [String: String]) throws -> String? {
         if let token = options.token { return token }
+        if let file = options.tokenFile { return try SecretInput.line("ID token", in: file) }
         if let file = options.adminKeyFile { return try administratorKey(in: file) }
         if let token = environment["HATO_TOKEN"], !token.isEmpty { return token }
         if let file = environment["HATO_ADMIN_KEY_FILE"], !file.isEmpty { return try administratorKey(in: file) }

@@ -18,6 +18,8 @@ public struct RocksDBOptions: Sendable {
     /// the remaining commits are another history. For an operator who has seen `StoreError.lostCommits`, or which
     /// commits are missing, and has no better copy.
     public var acceptsLostCommits = false
+    /// The rows that a restored store does not have.
+    public var restoredWithout: [KeyRange] = []
 
     public init() {}
 }

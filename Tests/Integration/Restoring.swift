@@ -29,11 +29,11 @@ struct Restoring {
         return outcome
     }
 
-    private func restore(_ service: String, _ name: String, to data: String, in folder: TemporaryFolder) async throws
-        -> Executable.Ended
-    {
-        try await Executable.run(
-            "hato-\(service)", ["restore", "\(folder.path)/backups/\(name)", "--data", "\(folder.path)/\(data)"])
+    private func restore(
+        _ service: String, _ name: String, to data: String, in folder: TemporaryFolder, _ arguments: [String] = []
+    ) async throws -> Executable.Ended {
+        let own = ["restore", "\(folder.path)/backups/\(name)", "--data", "\(folder.path)/\(data)"]
+        return try await Executable.run("hato-\(service)", own + arguments)
     }
 
     private func backup(_ service: String, _ name: String, _ program: ServingProgram, in folder: TemporaryFolder)
@@ -167,18 +167,37 @@ struct Restoring {
         #expect(foreign.error.contains("is a backup of auth, not of notifier"), "\(foreign.error)")
         let restored = try await restore("auth", "first", to: "restored", in: folder)
         #expect(restored.code == 0, "\(restored.error)")
+        let kept = try await restore("auth", "first", to: "kept", in: folder, ["--keep-sessions"])
+        #expect(kept.code == 0, "\(kept.error)")
 
-        try await serve("auth", "restored", in: folder, quick) { _, client in
-            let users = try await client.call(method: "auth.users.list")
-            #expect(users["users"]?.array?.map { $0["uid"] } == [.string(early.uid)])
+        try await serve("auth", "kept", in: folder, quick) { _, client in
+            try await expectAccount(of: early, client)
             let own = try await client.call(method: "auth.account.get", credential: early.idToken)
             #expect(own["email"] == "masuo@example.com")
             #expect(try await client.call(Auth.Refresh(refreshToken: early.refreshToken)).uid == early.uid)
             #expect(await refusal { try await client.call(Auth.Refresh(refreshToken: late.refreshToken)) } != nil)
-            let signedIn = try await client.call(
-                Auth.SignIn(email: "masuo@example.com", password: "sazae-and-friends"))
-            #expect(signedIn.uid == early.uid)
         }
+        // What was ended after the backup is not known: all sessions end, and the keys are new.
+        try await serve("auth", "restored", in: folder, quick) { _, client in
+            try await expectAccount(of: early, client)
+            let token = await refusal {
+                try await client.call(method: "auth.account.get", credential: early.idToken)
+            }
+            #expect(token?.reason == "INVALID_ID_TOKEN")
+            let refresh = await refusal { try await client.call(Auth.Refresh(refreshToken: early.refreshToken)) }
+            #expect(refresh?.reason == "INVALID_REFRESH_TOKEN")
+            let sessions = try await client.call(
+                method: "auth.sessions.list", params: ["uid": .string(early.uid)])
+            #expect(sessions["sessions"]?.array?.count == 1, "that of the sign-in above")
+        }
+    }
+
+    private func expectAccount(of session: Auth.Session, _ client: RPCClient) async throws {
+        let users = try await client.call(method: "auth.users.list")
+        #expect(users["users"]?.array?.map { $0["uid"] } == [.string(session.uid)])
+        let signedIn = try await client.call(
+            Auth.SignIn(email: "masuo@example.com", password: "sazae-and-friends"))
+        #expect(signedIn.uid == session.uid)
     }
 
     @Test func devicesAreAsTheyWereAtTheBackup() async throws {

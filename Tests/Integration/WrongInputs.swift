@@ -81,6 +81,14 @@ struct WrongInputs {
         Case("hato-auth serve --data @/new --project a/b", 78, "setting project", "such as my-chat-1"),
         Case("hato-auth serve --port 70000 --data @/new", 78, "setting port", "65535"),
         Case("hato-messages serve --data @/new", 78, "setting auth is missing"),
+        Case(
+            "hato-auth serve --data @/new --key-encryption-file @/open", 78,
+            "setting key-encryption-file: @/open: every user may read this file (mode 0644)"),
+        Case(
+            "hato-auth serve --data @/new --key-encryption-file @/file", 78, "setting key-encryption-file", "bytes"),
+        Case(
+            "hato-dev --ephemeral --key-encryption-file @/none", 78, "setting key-encryption-file: @/none",
+            "o such file"),
         Case("hato-auth restore @/none --data @/new", 74, "nothing was restored", "@/none", "o such file"),
         Case("hato-auth restore @/foreign --data @/new", 74, "nothing was restored", "@/foreign is no backup"),
         Case("hato-auth restore @/foreign", 64, "--data"),
@@ -108,6 +116,13 @@ struct WrongInputs {
         Case("hato-notifier triggers set @/file", 64, "JSON"),
         Case("hato-notifier receive --host 192.0.2.1 --port 0", 74, "does not have that address"),
         Case("hato-messages backup ../x", 64, "A backup is named with"),
+        Case("hato-auth refresh --refresh-token-file @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-auth refresh", 64, "no refresh token: give a file with it, or a line on stdin"),
+        Case("hato-auth sign-in --email a@example.com --password secret", 64, "Unknown option '--password'"),
+        Case("hato-auth users create --password secret", 64, "Unknown option '--password'"),
+        Case("hato-notifier devices register http://a/ --secret-file @/none", 74, "cannot read '@/none'"),
+        Case("hato-auth account get --token-file @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-auth account get --token a --token-file @/file", 64, "one of --token, --token-file and"),
         Case("hato-auth no-such-command", 64, "no-such-command"),
     ]
 

@@ -32,6 +32,8 @@ public struct AuthConfiguration: Sendable {
     /// E-mail, password and the account itself can only be changed by a user who signed in at most this long ago; 0: no
     /// limit.
     public var credentialAgeSecondsMax: Int64 = 300
+    /// Encrypts the private keys in the store; nil: they are in clear.
+    public var keyEncryption: KeyEncryption?
     /// When refresh tokens rotate and end.
     public var refresh = RefreshPolicy()
     /// Seconds that the events of `auth.follow` are kept for followers that resume.

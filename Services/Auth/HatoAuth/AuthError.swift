@@ -19,6 +19,8 @@ enum AuthError: Error, Sendable, Hashable {
     /// The token of a session that was ended, or that was unused for too long.
     case sessionOver
     case invalidRefreshToken
+    /// The account has as many sessions as it may, and none may end for one more.
+    case tooManySessions
     case credentialTooOld
     case tooManyAttempts(retryAfterMilliseconds: Int64)
     /// The administrator key has no account.

@@ -18,6 +18,8 @@ public struct AuthLimits: Limits, Hashable {
     public var passwordQueueMax = 64
     /// Sessions of one account; the least recently used ends when one more begins.
     public var sessionsPerAccountMax = 100
+    /// Forks of one sign-in (`auth.sessions.fork`); the least recently used of them ends when one more begins.
+    public var forksPerSignInMax = 10
     /// Accounts on one page of `auth.users.list`.
     public var usersPageMax = 1000
     /// Bytes of the kept events and of the commits between them; beyond it the older half is deleted.
@@ -26,10 +28,11 @@ public struct AuthLimits: Limits, Hashable {
     public var followersMax = 64
     /// Addresses, and accounts, whose attempts are counted; and clients whose turns at hashing are remembered.
     public var attemptEntriesMax = 100_000
-    /// Wrong passwords for one account from one network that cause no wait.
+    /// Wrong passwords for one account from one network that cause no wait; a network is the /48 of an IPv6 address, or
+    /// its /64 where the account has signed in from that.
     public var failuresFree = 10
-    /// Wrong passwords for one account from all networks that cause no wait; networks from which it has signed in
-    /// before never wait for others.
+    /// Wrong passwords for one account from all networks that cause no wait, the first `failuresFree` of each; networks
+    /// from which it has signed in before never wait for others.
     public var failuresFreePerAccount = 100
     /// The longest wait after wrong passwords.
     public var lockMsMax: Int64 = 15 * 60_000
@@ -63,6 +66,7 @@ public struct AuthLimits: Limits, Hashable {
             "longest custom claims, in characters of their JSON text"),
         Limit("password-queue-max", \.passwordQueueMax, 0...100_000, "passwords that wait for a hashing thread"),
         Limit("sessions-per-account-max", \.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
+        Limit("forks-per-sign-in-max", \.forksPerSignInMax, 1...10_000, "sessions forked from one sign-in"),
         Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page of auth.users.list"),
         Limit("events-bytes-max", \.eventsBytesMax, 1 << 20...1 << 40, "bytes of kept events and the commits between"),
         Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of auth.follow"),

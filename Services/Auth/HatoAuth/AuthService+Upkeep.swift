@@ -16,7 +16,7 @@ extension AuthService {
             environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
         }
         do { try await forgetFormerAccounts() } catch {
-            environment.logger.warning("former accounts could not be forgotten", metadata: ["error": "\(error)"])
+            environment.logger.warning("former accounts could not be deleted", metadata: ["error": "\(error)"])
         }
         do {
             try await forgetEvents()

@@ -24,6 +24,7 @@ public final class AuthService: Sendable {
     let metrics = AuthMetrics()
     let followers: EventFollowers<AccountEvent>
     let refreshKey: [UInt8]
+    let secretRows: SecretRows
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
     private let keys: CurrentKeys
@@ -32,12 +33,13 @@ public final class AuthService: Sendable {
 
     /// Opens the service on a store, which holds its keys; a new store gets new ones.
     ///
-    /// - Throws: the errors of the store; `RecordError` when its keys are missing, incomplete or of another format.
+    /// - Throws: the errors of the store; `RecordError` when its keys are missing, incomplete or of another format,
+    ///   `KeyEncryptionError` when they cannot be decrypted.
     public static func open(
         _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
         environment: AuthEnvironment
     ) async throws -> AuthService {
-        let secrets = try await ServiceSecrets.open(store, environment)
+        let secrets = try await ServiceSecrets.open(store, environment, configuration.keyEncryption)
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let keys = CurrentKeys(secrets.ring)
         var identity = IdentityConfiguration(project: configuration.project)
@@ -67,6 +69,7 @@ public final class AuthService: Sendable {
         store = dependencies.store
         keys = dependencies.keys
         refreshKey = dependencies.refreshKey
+        secretRows = SecretRows(encryption: configuration.keyEncryption)
         passwords = PasswordHasher(configuration, environment, metrics)
         attempts = AttemptLedger(configuration, now: environment.now)
         followers = EventFollowers(store, followersMax: configuration.limits.followersMax)
@@ -108,6 +111,11 @@ public final class AuthService: Sendable {
         storeEnd.withLock { $0 = "\(error)" }
         environment.logger.notice("the store has closed", metadata: ["reason": "\(error)"])
     }
+
+    /// The rows of all sessions and keys: without them the next start makes new keys, and no token is valid.
+    public static let rowsOfSessionsAndKeys: [KeyRange] = [
+        AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
+    ]
 
     // MARK: Keys
 

@@ -24,6 +24,10 @@ extension AuthError: RPCErrorConvertible {
         case .sessionOver: .unauthenticated(reason: "TOKEN_EXPIRED", "The session is over; sign in again")
         case .invalidRefreshToken:
             .unauthenticated(reason: "INVALID_REFRESH_TOKEN", "The refresh token is not valid; sign in again")
+        case .tooManySessions:
+            RPCError(
+                .resourceExhausted, reason: "too_many_sessions",
+                "The account has as many sessions as it may; end one with auth.sessions.end")
         case .credentialTooOld:
             .unauthenticated(
                 reason: "CREDENTIAL_TOO_OLD_LOGIN_AGAIN",

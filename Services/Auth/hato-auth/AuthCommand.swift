@@ -1,4 +1,5 @@
 import ArgumentParser
+import HatoAuth
 import HatoCommand
 import HatoModel
 import HatoRocksDB
@@ -13,7 +14,8 @@ struct AuthCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand<AuthTarget>.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self,
             SignOutCommand.self, SessionsCommand.self,
-            AccountCommand.self, UsersCommand.self, KeysCommand.self, BackupCommand.self,
+            AccountCommand.self, UsersCommand.self, KeysCommand.self,
+            BackupCommand.self,
             RestoreCommand<AuthTarget>.self, CallCommand<AuthTarget>.self, HealthCommand<AuthTarget>.self,
             ConfigCommand<AuthTarget>.self, VersionCommand<AuthTarget>.self,
         ])
@@ -26,8 +28,26 @@ enum AuthTarget: CommandTarget {
 }
 
 extension AuthTarget: RestoringTarget {
-    static func restore(_ backup: String, to data: String) throws -> JSONObject {
-        let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
+    struct RestoreOptions: ParsableArguments {
+        @Flag(
+            help: """
+                Keep the sessions and all keys of the backup: sessions and signing keys that were ended since are \
+                valid again, also those of a thief, and sessions that were refreshed since end at their next refresh.
+                """)
+        var keepSessions = false
+    }
+
+    static let restoreDiscussion = """
+
+
+        A backup does not know what was ended after it. So all sessions end, and the next start makes new keys: no ID \
+        token and no refresh token from before is valid. All users must sign in again; anonymous ones cannot.
+        """
+
+    static func restore(_ backup: String, to data: String, _ options: RestoreOptions) throws -> JSONObject {
+        var storeOptions = RocksDBOptions()
+        if !options.keepSessions { storeOptions.restoredWithout = AuthService.rowsOfSessionsAndKeys }
+        let restored = try RocksDBStore.restore(backup: backup, of: service, to: data, options: storeOptions)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }
 }

@@ -124,9 +124,13 @@ struct DevStack: RunningService {
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
             configuration.importedHashMemoryBytesMax = DevSettings.importedHashMemory(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
-            let service = try await AuthService.open(
-                configuration, store: stores.auth, administratorKeys: keys,
-                environment: AuthEnvironment(logger: logger("auth")))
+            configuration.keyEncryption = try start.keyEncryption()
+            let service: AuthService
+            do {
+                service = try await AuthService.open(
+                    configuration, store: stores.auth, administratorKeys: keys,
+                    environment: AuthEnvironment(logger: logger("auth")))
+            } catch let error as KeyEncryptionError { throw SettingsError(error.description) }
             start.beforeScrape { service.refreshFigures() }
             return try await AuthServer.start(service, try server("auth"))
         }

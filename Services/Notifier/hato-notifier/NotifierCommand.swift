@@ -26,7 +26,7 @@ enum NotifierTarget: CommandTarget {
 }
 
 extension NotifierTarget: RestoringTarget {
-    static func restore(_ backup: String, to data: String) throws -> JSONObject {
+    static func restore(_ backup: String, to data: String, _ options: NoRestoreOptions) throws -> JSONObject {
         let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }

@@ -35,7 +35,10 @@ extension [MethodError] {
     ]
 
     fileprivate static let fork =
-        refresh + [MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"])]
+        refresh + [
+            MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"]),
+            MethodError(.resourceExhausted, "too_many_sessions"),
+        ]
 
     private static let recentSignIn = MethodError(.unauthenticated, "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
 

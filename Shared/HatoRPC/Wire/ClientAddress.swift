@@ -13,6 +13,9 @@
 public struct ClientAddress: Sendable, Hashable {
     /// E.g. `192.0.2.1`, `2001:db8:0:1::/64`.
     public let network: String
+    /// What one customer gets at most (RFC 6177): the /48 of an IPv6 address, otherwise `network`. For counts that a
+    /// customer with very many networks must not fill.
+    public let site: String
     /// Whether the peer is on the same machine.
     public let isLoopback: Bool
 
@@ -23,10 +26,13 @@ public struct ClientAddress: Sendable, Hashable {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, host, &bytes) == 1 {
             (network, isLoopback) = Self.parts(ofIPv4: bytes[..<4])
+            site = network
         } else if inet_pton(AF_INET6, host, &bytes) == 1 {
             (network, isLoopback) = Self.parts(ofIPv6: bytes)
+            site = Self.site(ofIPv6: bytes) ?? network
         } else {
             network = host
+            site = host
             isLoopback = host == "localhost"
         }
     }
@@ -36,13 +42,20 @@ public struct ClientAddress: Sendable, Hashable {
     }
 
     private static func parts(ofIPv6 bytes: [UInt8]) -> (network: String, isLoopback: Bool) {
-        let isMappedIPv4 = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
-        if isMappedIPv4 { return parts(ofIPv4: bytes[12...]) }
-        let groups = stride(from: 0, to: 8, by: 2).map {
-            String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16)
-        }
-        let network = groups.joined(separator: ":") + "::/64"
-        return (network, bytes[..<15].allSatisfy { $0 == 0 } && bytes[15] == 1)
+        if isMappedIPv4(bytes) { return parts(ofIPv4: bytes[12...]) }
+        return (prefix(bytes, groups: 4), bytes[..<15].allSatisfy { $0 == 0 } && bytes[15] == 1)
+    }
+
+    private static func site(ofIPv6 bytes: [UInt8]) -> String? { isMappedIPv4(bytes) ? nil : prefix(bytes, groups: 3) }
+
+    private static func isMappedIPv4(_ bytes: [UInt8]) -> Bool {
+        bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+    }
+
+    /// The first groups of 16 bits.
+    private static func prefix(_ bytes: [UInt8], groups count: Int) -> String {
+        let groups = (0..<count).map { String(UInt16(bytes[2 * $0]) << 8 | UInt16(bytes[2 * $0 + 1]), radix: 16) }
+        return groups.joined(separator: ":") + "::/\(16 * count)"
     }
 
     private static func host(of text: String) -> String {

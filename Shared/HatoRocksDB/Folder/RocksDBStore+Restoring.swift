@@ -22,8 +22,9 @@ extension RocksDBStore {
     public static func folder(in data: String) -> String { data + "/store" }
 
     /// Restores the backup in the folder `backup`, which must be one of `service`, into `data`, which must be empty or
-    /// missing. Throws `.locked` when a running service or another restore uses the data folder, `.newerFormat`,
-    /// `.lostCommits` and `.corrupted` for a backup that cannot be used, and `.io` for everything else.
+    /// missing, without the rows of `options.restoredWithout`. Throws `.locked` when a running service or another
+    /// restore uses the data folder, `.newerFormat`, `.lostCommits` and `.corrupted` for a backup that cannot be used,
+    /// and `.io` for everything else.
     public static func restore(
         backup: String, of service: String, to data: String, options: RocksDBOptions = RocksDBOptions()
     ) throws(StoreError) -> Restored {
@@ -73,6 +74,7 @@ extension RocksDBStore {
             try checkTables(draft, of: backup)
             try BackupContents.noteOpening(draft)
             let restored = try verify(draft, options)
+            try RowRemoval.remove(options.restoredWithout, from: draft, options)
             guard try Files.renameFolder(draft, to: target) else { throw notEmpty(data, holds: "store") }
             return restored
         } catch {

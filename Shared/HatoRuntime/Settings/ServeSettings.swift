@@ -73,6 +73,11 @@ public enum ServeSettings {
         help: "memory the service may use, in bytes"
     ).describingDefault("four fifths of the memory of the cgroup or the machine, at most 1.5 GiB")
 
+    /// The file of the keys that encrypt the private keys of auth; a setting of services that have auth.
+    public static let keyEncryption = Setting(
+        "key-encryption-file", .file,
+        help: "file that encrypts the private keys in the store, a key of 32 bytes or more a line: the first encrypts")
+
     /// The name of the setting for the block cache (`RocksDBMemory`).
     public static let blockCache = "block-cache-bytes"
     /// The name of the setting for memtables (`RocksDBMemory`).

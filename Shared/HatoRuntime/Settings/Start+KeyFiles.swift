@@ -29,6 +29,19 @@ extension ServiceProcess.Start {
         return keys
     }
 
+    /// The keys in the file of the setting `key-encryption-file`; nil when it is not set. Throws `SettingsError`.
+    public func keyEncryption() throws -> KeyEncryption? {
+        let name = ServeSettings.keyEncryption.name
+        guard let file = settings.text(name) else { return nil }
+        do {
+            let encryption = try KeyEncryption(file: file)
+            for warning in encryption.warnings { logger.warning("\(warning)") }
+            return encryption
+        } catch {
+            throw SettingsError("setting \(name): \(error)")
+        }
+    }
+
     /// The advice for a missing file. Some container engines create a folder in place of a missing secret and mount
     /// that.
     private static let howToMakeKeys =

@@ -71,7 +71,7 @@ struct KeysTests {
             for _ in 0..<8 { group.addTask { _ = try await bench.service.keys.rotateKeys() } }
             try await group.waitForAll()
         }
-        let kept = try await bench.store.read { try SigningKeyRing(SigningKeyRecord.all(in: $0)) }
+        let kept = try await bench.store.read { try SecretRows(encryption: nil).ring(in: $0) }
         #expect(kept?.current.kid == bench.service.ring.current.kid)
         #expect(kept?.retired.count == 8)
         _ = try await bench.account(try await bench.signUp())
@@ -145,7 +145,8 @@ struct KeysTests {
         bench.pass(seconds: 3661)
         _ = try await bench.service.keys.rotateKeys()
         #expect(
-            try await bench.store.read { try SigningKeyRecord.all(in: $0) }.map(\.role).count { $0 == .revoked } == 0)
+            try await bench.store.read { try SecretRows(encryption: nil).signingKeys(in: $0).records }.map(\.role).count
+            { $0 == .revoked } == 0)
     }
 
     @Test func verifierWithThePublishedKeysVerifiesEveryToken() async throws {
@@ -169,8 +170,8 @@ struct KeysTests {
 
     @Test func damagedRecordsAreRefusedWithoutShowingThem() {
         let good = SigningKeyRecord(role: .current, key: SigningKey(kid: "k1"), createdAt: 1)
-        let text = String(decoding: good.bytes, as: UTF8.self)
-        #expect(throws: Never.self) { try SigningKeyRecord(kid: "k1", good.bytes) }
+        let text = String(decoding: good.bytes(), as: UTF8.self)
+        #expect(throws: Never.self) { try SigningKeyRecord(kid: "k1", good.bytes()) }
         for damaged in [
             "", "{", "[]", "{}", text.replacing("current", with: "retired"),
             text.replacing("\"role\"", with: "\"roll\""),

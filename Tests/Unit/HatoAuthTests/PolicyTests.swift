@@ -322,6 +322,12 @@ struct AttemptPolicyTests {
         #expect(ClientAddress("2001:db8::1").network == ClientAddress("[2001:db8::ffff:2]:80").network)
         #expect(ClientAddress("2001:db8::1").network != ClientAddress("2001:db8:0:1::1").network)
         #expect(ClientAddress("::ffff:192.0.2.1").network == ClientAddress("192.0.2.1").network)
+        #expect(ClientAddress("2001:db8:7:1::1").site == "2001:db8:7::/48")
+        #expect(ClientAddress("[2001:db8:7:ffff::1]:80").site == "2001:db8:7::/48")
+        #expect(ClientAddress("2001:db8:8::1").site == "2001:db8:8::/48")
+        for text in ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1:80"] {
+            #expect(ClientAddress(text).site == "192.0.2.1", "\(text)")
+        }
         for text in ["127.0.0.1", "127.1.2.3:80", "::1", "[::1]:80", "::ffff:127.0.0.1"] {
             #expect(ClientAddress(text).isLoopback, "\(text)")
         }

@@ -42,11 +42,11 @@ import Testing
         let (x, y) = (key.verificationKey.jwk.x, key.verificationKey.jwk.y)
         let d = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"
         var record = SigningKeyRecord(role: .current, key: key, createdAt: 5)
-        #expect(text(record.bytes) == #"{"role":"current","createdAt":5,"x":"\#(x)","y":"\#(y)","d":"\#(d)"}"#)
+        #expect(text(record.bytes()) == #"{"role":"current","createdAt":5,"x":"\#(x)","y":"\#(y)","d":"\#(d)"}"#)
         record.retire(at: 6)
         let retired = #"{"role":"retired","createdAt":5,"retiredAt":6,"x":"\#(x)","y":"\#(y)"}"#
-        #expect(text(record.bytes) == retired)
-        #expect(try text(SigningKeyRecord(kid: "k1", Array(retired.utf8)).bytes) == retired)
+        #expect(text(record.bytes()) == retired)
+        #expect(try text(SigningKeyRecord(kid: "k1", Array(retired.utf8)).bytes()) == retired)
     }
 
     @Test func whatIsNotWrittenIsDamage() {

@@ -41,7 +41,7 @@ struct RecordTimeTests {
         var record = SigningKeyRecord(role: .current, key: SigningKey(kid: "k1"), createdAt: 1)
         record.retire(at: 2)
         for name in ["createdAt", "retiredAt"] {
-            try check(record.bytes, name, Self.wrongMilliseconds, last: Self.years * 1000 - 1) {
+            try check(record.bytes(), name, Self.wrongMilliseconds, last: Self.years * 1000 - 1) {
                 _ = try SigningKeyRecord(kid: "k1", $0)
             }
         }

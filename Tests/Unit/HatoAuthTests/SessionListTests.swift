@@ -142,6 +142,47 @@ struct SessionListTests {
         #expect(await fork(fourth.refreshToken)?.reason == "USER_DISABLED")
     }
 
+    @Test func aWidgetThatForksAtEachStartEndsNoOtherDevice() async throws {
+        let bench = try await AuthBench.open {
+            $0.limits.sessionsPerAccountMax = 6
+            $0.limits.forksPerSignInMax = 3
+        }
+        let phone = try await bench.signUp()
+        var forks: [Auth.Session] = []
+        func fork() async throws {
+            bench.pass(seconds: 1)
+            let request = Auth.Sessions.Fork(refreshToken: phone.refreshToken, label: "Widget")
+            forks.append(try await bench.service.sessionList.fork(request, CallOrigin()))
+        }
+        let tablet = try await bench.signIn()
+        for _ in 0..<5 { try await fork() }
+        let origin = try await bench.origin(tablet)
+        #expect(try await list(bench, origin).count == 5, "of one sign-in there are three forks at most")
+        let laptop = try await bench.signIn()
+        for _ in 0..<3 { try await fork() }
+        for token in [tablet, laptop, forks[7], forks[6], forks[5]] { _ = try await bench.refresh(token.refreshToken) }
+        for fork in forks[..<5] {
+            let ended = await wireError { try await bench.refresh(fork.refreshToken) }
+            #expect(ended?.reason == "INVALID_REFRESH_TOKEN")
+        }
+    }
+
+    @Test func aForkIsRefusedWhereOnlyOtherDevicesCouldEnd() async throws {
+        let bench = try await AuthBench.open { $0.limits.sessionsPerAccountMax = 2 }
+        let phone = try await bench.signUp()
+        let tablet = try await bench.signIn()
+        let request = Auth.Sessions.Fork(refreshToken: phone.refreshToken)
+        let refused = await wireError { try await bench.service.sessionList.fork(request, CallOrigin()) }
+        #expect(refused?.reason == "too_many_sessions" && refused?.code == .resourceExhausted)
+        bench.pass(seconds: 29 * 86_400)
+        let used = try await bench.refresh(phone.refreshToken)
+        // That of the tablet has expired.
+        bench.pass(seconds: 2 * 86_400)
+        _ = try await bench.service.sessionList.fork(
+            Auth.Sessions.Fork(refreshToken: used.refreshToken), CallOrigin())
+        #expect(await wireError { try await bench.refresh(tablet.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
     @Test func aStolenTokenEndsWhatWasForkedWithIt() async throws {
         let bench = try await AuthBench.open { $0.refresh.absoluteSeconds = 86_400 }
         let first = try await bench.signUp()

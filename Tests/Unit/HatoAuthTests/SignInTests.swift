@@ -270,6 +270,31 @@ struct SignInTests {
         #expect(await reason(restarted, AuthBench.password, from: "198.51.100.1") == nil, "the account keeps it")
     }
 
+    @Test(arguments: [false, true]) func oneCustomerNeverFillsTheCountOfAllNetworks(hasManyNetworks: Bool) async throws
+    {
+        let bench = try await AuthBench.open {
+            $0.limits.failuresFreePerAccount = 20
+            $0.limits.signInsPerAddress.burst = 0
+        }
+        _ = try await bench.signUp()
+        for index in 0..<60 {
+            let network = hasManyNetworks ? String(index, radix: 16) : "1"
+            let guess = await reason(bench, "wrong", from: "2001:db8:7:\(network)::1")
+            #expect(guess == "INVALID_LOGIN_CREDENTIALS", "\(index)")
+            // Once it has to wait, it waits the longest time.
+            if index >= 9, index < 59 { bench.pass(seconds: 900) }
+        }
+        #expect(await reason(bench, AuthBench.password, from: "2001:db8:8::1") == nil)
+        for site in 1...2 {
+            for _ in 0..<10 { _ = await reason(bench, "wrong", from: "2001:db8:1\(site)::1") }
+        }
+        let locked = await reason(bench, AuthBench.password, from: "2001:db8:9::1")
+        #expect(locked == "TOO_MANY_ATTEMPTS_TRY_LATER", "many customers do")
+        #expect(await reason(bench, AuthBench.password, from: "2001:db8:8::2") == nil, "it is known")
+        let still = await reason(bench, AuthBench.password, from: "2001:db8:9::1")
+        #expect(still == "TOO_MANY_ATTEMPTS_TRY_LATER", "its owner's sign-in gives others no further guesses")
+    }
+
     @Test func networksAreKnownFromRefreshesUntilTheSessionsAreRevoked() async throws {
         let bench = try await AuthBench.open { $0.limits.failuresFreePerAccount = 1 }
         let session = try await bench.signUp()

@@ -4,8 +4,10 @@ import Synchronization
 /// Counts attempts by address and by account, in memory and bounded; a restart clears the counts.
 ///
 /// Wrong passwords for an account are counted by network: one that guesses does not keep its owner out. All of them
-/// together are counted too, for guesses from many networks; networks from which the account has signed in before are
-/// exempt from that count.
+/// together are counted too, for guesses from many networks: of each network as many as cause no wait, so that no
+/// network reaches the limit alone, however long it guesses. Networks from which the account has signed in before are
+/// exempt from that count, and a right password from there does not clear it: each time the owner signs in at home,
+/// others could guess again as often as at first. One from another network does, since the next of them would wait.
 final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
@@ -16,7 +18,7 @@ final class AttemptLedger: Sendable {
     struct Target: Hashable {
         /// The account, which need not exist.
         var account: String
-        /// The network of the client; empty for a call without a socket.
+        /// The network of the client: its `site`, or the `network` that is known; empty for a call without a socket.
         var network: String
         /// Whether the account has signed in from this network before.
         var isKnown = false
@@ -109,16 +111,30 @@ final class AttemptLedger: Sendable {
     func end(_ target: Target, isRight: Bool?) {
         let now = now()
         state.withLock { state in
-            for subject in subjects(of: target) {
+            let subjects = subjects(of: target)
+            let isCounted = isCountedForAll(subjects, state, now: now)
+            for subject in subjects {
                 guard var count = state.failures[subject] else { continue }
                 count.pending = max(0, count.pending - 1)
                 switch isRight {
                 case true?: count.failures = 0
-                case false?: count = policy(of: subject).failed(count, now: now)
+                case false?:
+                    if subject.network != nil || isCounted { count = policy(of: subject).failed(count, now: now) }
                 case nil: break
                 }
                 state.set(subject, count)
             }
+        }
+    }
+
+    /// Whether a wrong password counts among those of all networks: while its own network may still guess freely, and
+    /// once all together may not.
+    private func isCountedForAll(_ subjects: [Subject], _ state: State, now: Int64) -> Bool {
+        subjects.contains { subject in
+            let count = state.failures[subject] ?? FailureCount()
+            let policy = policy(of: subject)
+            let isFree = policy.isExpired(count, now: now) || count.failures < policy.failuresFree
+            return isFree == (subject.network != nil)
         }
     }
 

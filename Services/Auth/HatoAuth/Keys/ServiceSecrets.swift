@@ -4,7 +4,7 @@ import HatoStorage
 
 /// The secrets of the service: the signing keys, and the key from which the successors of refresh tokens are derived.
 ///
-/// Generated when a store is opened for the first time. They are protected by the mode of the store's folder: 0700.
+/// Generated when a store is opened for the first time, or after a restore. `SecretRows` reads and writes them.
 struct ServiceSecrets: Sendable {
     static let format = "1"
 
@@ -12,16 +12,27 @@ struct ServiceSecrets: Sendable {
     var refreshKey: [UInt8]
 
     /// Reads them, or generates them when the store is new.
-    static func open(_ store: any Store, _ environment: AuthEnvironment) async throws -> ServiceSecrets {
-        try await store.write { rows in
+    ///
+    /// What is not encrypted with the first key of `encryption` is written again in the same transaction.
+    static func open(
+        _ store: any Store, _ environment: AuthEnvironment, _ encryption: KeyEncryption? = nil
+    ) async throws -> ServiceSecrets {
+        let secretRows = SecretRows(encryption: encryption)
+        return try await store.write { rows in
             try checkFormat(rows)
-            let ring = try SigningKeyRing(SigningKeyRecord.all(in: rows))
-            let refreshKey = try rows.row(AuthKey.refreshSecret)
-            if let ring, let refreshKey, refreshKey.count == 32 {
-                return ServiceSecrets(ring: ring, refreshKey: refreshKey)
+            let keys = try secretRows.signingKeys(in: rows)
+            let ring = try SigningKeyRing(keys.records)
+            let refreshKey = try secretRows.refreshKey(in: rows)
+            if let ring, let refreshKey {
+                let secrets = ServiceSecrets(ring: ring, refreshKey: refreshKey.secret)
+                if keys.isOutdated || refreshKey.isOutdated { try secrets.put(secretRows, in: rows) }
+                return secrets
             }
             guard ring == nil, refreshKey == nil else { throw RecordError(record: "secret", problem: "it is missing") }
-            return make(in: rows, environment)
+            let secrets = make(environment)
+            rows.putRow(AuthKey.format, Array(format.utf8))
+            try secrets.put(secretRows, in: rows)
+            return secrets
         }.outcome
     }
 
@@ -30,13 +41,15 @@ struct ServiceSecrets: Sendable {
         return SigningKeyRecord(role: role, key: SigningKey(kid: kid), createdAt: environment.now())
     }
 
-    private static func make(in rows: some StoreTransaction, _ environment: AuthEnvironment) -> ServiceSecrets {
-        let ring = SigningKeyRing(current: newKey(.current, environment), next: newKey(.next, environment))
-        let refreshKey = environment.randomBytes(32)
-        rows.putRow(AuthKey.format, Array(format.utf8))
-        rows.putRow(AuthKey.refreshSecret, refreshKey)
-        for record in ring.records { rows.putRow(AuthKey.signingKey(record.kid), record.bytes) }
-        return ServiceSecrets(ring: ring, refreshKey: refreshKey)
+    private static func make(_ environment: AuthEnvironment) -> ServiceSecrets {
+        ServiceSecrets(
+            ring: SigningKeyRing(current: newKey(.current, environment), next: newKey(.next, environment)),
+            refreshKey: environment.randomBytes(SecretRows.refreshKeyBytes))
+    }
+
+    private func put(_ secretRows: SecretRows, in rows: some StoreTransaction) throws {
+        for record in ring.records { try secretRows.put(record, in: rows) }
+        try secretRows.put(refreshKey: refreshKey, in: rows)
     }
 
     private static func checkFormat(_ rows: some StoreReading) throws {

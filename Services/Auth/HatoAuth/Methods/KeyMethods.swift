@@ -47,12 +47,12 @@ struct KeyMethods: AuthMethods {
     private func change(
         _ body: @escaping @Sendable (inout SigningKeyRing) throws -> [String]
     ) async throws -> SigningKeyRing {
-        let committed = try await service.write { rows in
-            guard var ring = try SigningKeyRing(SigningKeyRecord.all(in: rows)) else {
+        let committed = try await service.write { [secretRows = service.secretRows] rows in
+            guard var ring = try secretRows.ring(in: rows) else {
                 throw SigningKeyRing.Problem.incomplete
             }
             let gone = try body(&ring)
-            for record in ring.records { rows.putRow(AuthKey.signingKey(record.kid), record.bytes) }
+            for record in ring.records { try secretRows.put(record, in: rows) }
             for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
             return ring
         }

@@ -63,8 +63,10 @@ struct SessionListMethods: AuthMethods {
         let newSession = try service.newSession(request.label, origin)
         try attempts.admit(.refresh, from: origin.address)
         guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
-        let sessionsMax = configuration.limits.sessionsPerAccountMax
         let policy = configuration.refresh
+        let forks = ForkPolicy(
+            sessionsMax: configuration.limits.sessionsPerAccountMax, forksMax: configuration.limits.forksPerSignInMax,
+            refresh: policy)
         let granted = try await service.write { [environment] rows in
             let now = environment.now()
             guard let held = try SessionRows.find(token.sessionID, in: rows),
@@ -75,13 +77,16 @@ struct SessionListMethods: AuthMethods {
             guard !held.rotation.isExpired(now: now, policy: policy),
                 held.rotation.createdAt / 1000 >= account.validSince
             else { throw AuthError.sessionOver }
-            let surplus = try SessionRows.surplus(of: account.uid, countMax: sessionsMax, keeping: held.id, in: rows)
+            let others = try SessionRows.all(of: account.uid, in: rows)
+            guard let ended = forks.ended(forking: held, among: others, now: now) else {
+                throw AuthError.tooManySessions
+            }
             var record = newSession.record(of: account, now: now)
             (record.provider, record.authTime, record.forkedFrom) = (held.provider, held.authTime, held.family)
             // Its end is that of the sign-in.
             record.rotation = RefreshRotationStateMachine(
                 currentHash: newSession.token.hash, createdAt: held.rotation.createdAt, rotatedAt: now)
-            for id in surplus { SessionRows.delete(id, of: account.uid, in: rows) }
+            for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome

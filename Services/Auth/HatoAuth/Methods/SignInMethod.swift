@@ -51,9 +51,10 @@ struct SignInMethod: AuthMethods {
         let account = try await store.read { try AccountRows.find(name, in: $0) }
         // One count for all names of an account.
         let counted = account.map { .uid($0.uid) } ?? name
-        let target = AttemptLedger.Target(
-            account: counted.attemptKey, network: origin.address?.network ?? "",
-            isKnown: newSession.device.mark.isContained(in: account?.networks))
+        let isKnown = newSession.device.mark.isContained(in: account?.networks)
+        // The account has not signed in from every /64 of a /48 that is known, and a /48 has very many.
+        let network = isKnown ? origin.address?.network : origin.address?.site
+        let target = AttemptLedger.Target(account: counted.attemptKey, network: network ?? "", isKnown: isKnown)
         try attempts.begin(target)
         return Attempt(account: account, session: newSession, target: target)
     }

@@ -16,6 +16,7 @@ import HatoStorage
 enum AuthKey {
     static let accounts = KeyRange(prefix: [UInt8(ascii: "a")])
     static let sessions = KeyRange(prefix: [UInt8(ascii: "s")])
+    static let sessionsOfUsers = KeyRange(prefix: [UInt8(ascii: "u")])
     static let formerAccounts = KeyRange(prefix: [UInt8(ascii: "d")])
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])

@@ -24,13 +24,11 @@ enum SessionRows {
         }
     }
 
-    /// The sessions of a user that must end so that one more fits: the least recently used, but not the one to keep.
-    /// Rows that cannot be read stay, and do not count.
-    static func surplus(
-        of uid: String, countMax: Int, keeping kept: [UInt8]? = nil, in rows: some StoreReading
-    ) throws -> [[UInt8]] {
+    /// The sessions of a user that must end so that one more fits: the least recently used. Rows that cannot be read
+    /// stay, and do not count.
+    static func surplus(of uid: String, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
         let sessions = try all(of: uid, in: rows)
-        let oldestFirst = sessions.filter { $0.id != kept }.sorted { $0.rotation.rotatedAt < $1.rotation.rotatedAt }
+        let oldestFirst = sessions.sorted { $0.rotation.rotatedAt < $1.rotation.rotatedAt }
         return oldestFirst.prefix(max(0, sessions.count - countMax + 1)).map(\.id)
     }
 

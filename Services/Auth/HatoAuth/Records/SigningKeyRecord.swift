@@ -19,6 +19,8 @@ struct SigningKeyRecord: Sendable {
     var publicKey: VerificationKey
     var retiredAt: Int64?
     var revokedAt: Int64?
+    /// Whether its row has the private key in clear.
+    private(set) var isInClear = false
 
     init(role: Role, key: SigningKey, createdAt: Int64) {
         self.role = role
@@ -51,6 +53,8 @@ extension SigningKeyRecord {
         var y: String
         /// The private key.
         var d: [UInt8]?
+        /// The private key, encrypted.
+        var sealed: [UInt8]?
 
         static let fields = Fields<Self>(
             blank: Self(role: .retired, createdAt: 0, x: "", y: ""),
@@ -60,13 +64,18 @@ extension SigningKeyRecord {
             .optionalTime("revokedAt", \.revokedAt),
             .required("x", \.x),
             .required("y", \.y),
-            .optionalBytes("d", \.d, count: 32))
+            .optionalBytes("d", \.d, count: keyBytes),
+            .optionalBytes("sealed", \.sealed, count: keyBytes + KeyEncryption.addedBytes))
     }
 
     private static let name = "signing key"
+    private static let keyBytes = 32
 
-    /// Throws `RecordError`.
-    init(kid: String, _ bytes: [UInt8]) throws(RecordError) {
+    /// Throws `RecordError`, and the errors of `decrypt`.
+    init(
+        kid: String, _ bytes: [UInt8],
+        decrypt: (_ sealed: [UInt8]) throws -> [UInt8] = { _ in throw KeyEncryptionError.noKey }
+    ) throws {
         func damaged(_ member: String) -> RecordError { RecordError(record: Self.name, problem: "member \(member)") }
         let stored = try RecordCodec.decode(Stored.self, bytes, of: Self.name, unknown: .rejected)
         role = stored.role
@@ -76,7 +85,8 @@ extension SigningKeyRecord {
         let jwk = Auth.JWK(kid: kid, x: stored.x, y: stored.y)
         guard let publicKey = VerificationKey(jwk) else { throw damaged("x") }
         self.publicKey = publicKey
-        if let secret = stored.d {
+        isInClear = stored.d != nil
+        if let secret = try stored.d ?? stored.sealed.map(decrypt) {
             guard let key = SigningKey(kid: kid, rawRepresentation: secret), key.verificationKey.jwk == jwk else {
                 throw damaged("d")
             }
@@ -90,20 +100,13 @@ extension SigningKeyRecord {
 
     var kid: String { publicKey.kid }
 
-    var bytes: [UInt8] {
+    /// The row.
+    ///
+    /// - Parameter sealed: the encrypted private key; nil: the row has it in clear.
+    func bytes(sealed: [UInt8]? = nil) -> [UInt8] {
         RecordCodec.encode(
             Stored(
                 role: role, createdAt: createdAt, retiredAt: retiredAt, revokedAt: revokedAt, x: publicKey.jwk.x,
-                y: publicKey.jwk.y,
-                d: key.map { Array($0.rawRepresentation) }))
-    }
-
-    static func all(in rows: some StoreReading) throws -> [SigningKeyRecord] {
-        var records: [SigningKeyRecord] = []
-        try rows.rows(AuthKey.signingKeys) { key, value in
-            records.append(try SigningKeyRecord(kid: String(decoding: key.dropFirst(), as: UTF8.self), value))
-            return true
-        }
-        return records
+                y: publicKey.jwk.y, d: sealed == nil ? key.map { Array($0.rawRepresentation) } : nil, sealed: sealed))
     }
 }

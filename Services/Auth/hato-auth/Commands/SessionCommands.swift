@@ -12,12 +12,17 @@ struct SignUpCommand: RequestCommand {
     @Option(help: "The e-mail address.") var email: String?
     @Option(help: "A name to sign in with: 3 to 32 of a-z, 0-9, _ and .") var username: String?
     @Option(help: "The name people see.") var displayName: String?
-    @Option(help: "The ID token of an anonymous account that gets the credentials.") var idToken: String?
+    @Option(
+        help: ArgumentHelp(
+            "The file whose first line is the ID token of an anonymous account that gets the credentials; - is stdin.",
+            valueName: "file"))
+    var idTokenFile: String?
     @Option(help: "The name of the device, in the list of sessions.") var label: String?
     @OptionGroup var password: PasswordOption
 
     func request() throws -> Auth.SignUp {
-        let isAnonymous = email == nil && username == nil && idToken == nil && password.password == nil
+        let idToken = try idTokenFile.map { try SecretInput.line("ID token", in: $0) }
+        let isAnonymous = email == nil && username == nil && idToken == nil && password.passwordFile == nil
         var request = Auth.SignUp(
             email: email, password: isAnonymous ? nil : try password.value(), username: username,
             displayName: displayName)
@@ -49,9 +54,9 @@ struct RefreshCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "refresh", abstract: Auth.Refresh.summary)
 
     @OptionGroup var options: ClientOptions
-    @Argument(help: "The refresh token.") var refreshToken: String
+    @OptionGroup var refreshToken: RefreshTokenOption
 
-    func request() throws -> Auth.Refresh { Auth.Refresh(refreshToken: refreshToken) }
+    func request() throws -> Auth.Refresh { Auth.Refresh(refreshToken: try refreshToken.value()) }
 }
 
 struct SignOutCommand: RequestCommand {
@@ -59,9 +64,9 @@ struct SignOutCommand: RequestCommand {
     static let configuration = CommandConfiguration(commandName: "sign-out", abstract: Auth.SignOut.summary)
 
     @OptionGroup var options: ClientOptions
-    @Argument(help: "A refresh token of the session.") var refreshToken: String
+    @OptionGroup var refreshToken: RefreshTokenOption
 
-    func request() throws -> Auth.SignOut { Auth.SignOut(refreshToken: refreshToken) }
+    func request() throws -> Auth.SignOut { Auth.SignOut(refreshToken: try refreshToken.value()) }
 }
 
 /// The sessions of an account.
@@ -105,11 +110,11 @@ struct SessionsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(commandName: "fork", abstract: Auth.Sessions.Fork.summary)
 
         @OptionGroup var options: ClientOptions
-        @Argument(help: "The refresh token of a session.") var refreshToken: String
+        @OptionGroup var refreshToken: RefreshTokenOption
         @Option(help: "The name of the device.") var label: String?
 
         func request() throws -> Auth.Sessions.Fork {
-            Auth.Sessions.Fork(refreshToken: refreshToken, label: label)
+            Auth.Sessions.Fork(refreshToken: try refreshToken.value(), label: label)
         }
     }
 }
@@ -138,7 +143,7 @@ struct AccountCommand: AsyncParsableCommand {
 
         func request() throws -> Auth.Account.Update {
             var request = Auth.Account.Update(
-                email: fields.email, password: fields.password, displayName: fields.displayName,
+                email: fields.email, password: try fields.password(), displayName: fields.displayName,
                 deleteAttributes: try fields.deletions())
             request.username = fields.username
             request.photoUrl = fields.photoUrl
@@ -159,7 +164,9 @@ struct AccountCommand: AsyncParsableCommand {
 /// The attributes of an account that can be changed.
 struct AccountFields: ParsableArguments {
     @Option(help: "The e-mail address.") var email: String?
-    @Option(help: "The password; others on this machine can see it.") var password: String?
+    @Option(
+        help: ArgumentHelp("The file whose first line is the password; - is stdin.", valueName: "file"))
+    var passwordFile: String?
     @Option(help: "A name to sign in with.") var username: String?
     @Option(help: "The name people see.") var displayName: String?
     @Option(help: "The address of a photo.") var photoUrl: String?
@@ -167,6 +174,8 @@ struct AccountFields: ParsableArguments {
         name: .customLong("delete"),
         help: "Take an attribute away: email, password, username, displayName, photoUrl. May be repeated.")
     var deleted: [String] = []
+
+    func password() throws -> String? { try passwordFile.map { try SecretInput.line("password", in: $0) } }
 
     func deletions() throws -> [Auth.AccountAttribute]? {
         let attributes = try deleted.map { name in

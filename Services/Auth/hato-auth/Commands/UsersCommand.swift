@@ -53,7 +53,7 @@ struct UsersCommand: AsyncParsableCommand {
             request.uid = uid
             request.email = fields.email
             request.emailVerified = emailVerified ? true : nil
-            request.password = fields.password
+            request.password = try fields.password()
             request.username = fields.username
             request.displayName = fields.displayName
             request.photoUrl = fields.photoUrl
@@ -77,7 +77,7 @@ struct UsersCommand: AsyncParsableCommand {
             var request = Auth.Users.Update(uid: uid)
             request.email = fields.email
             request.emailVerified = emailVerified
-            request.password = fields.password
+            request.password = try fields.password()
             request.username = fields.username
             request.displayName = fields.displayName
             request.photoUrl = fields.photoUrl

@@ -8,7 +8,8 @@ enum AuthSettings {
         declared: ServeSettings.declared(defaultPort: AuthTarget.port) + ownSettings)
 
     private static let ownSettings: [Setting] =
-        flags.map(\.setting) + numbers.map(\.setting) + AuthLimits.all.map { Setting($0) }
+        [ServeSettings.keyEncryption] + flags.map(\.setting) + numbers.map(\.setting)
+        + AuthLimits.all.map { Setting($0) }
 
     /// The configuration from the settings. Throws `SettingsError`.
     static func configuration(_ settings: Settings) throws -> AuthConfiguration {

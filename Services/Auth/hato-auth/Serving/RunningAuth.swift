@@ -17,6 +17,7 @@ struct RunningAuth: RunningService {
         var configuration = try AuthSettings.configuration(start.settings)
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
         configuration.serviceKeys = try start.serviceKeys()
+        configuration.keyEncryption = try start.keyEncryption()
         let keys = try start.administratorKeys()
         let folder = try start.dataFolder()
         var options = RocksDBOptions()
@@ -37,6 +38,7 @@ struct RunningAuth: RunningService {
                 store: store)
         } catch {
             store.close()
+            if let error = error as? KeyEncryptionError { throw SettingsError(error.description) }
             throw error
         }
     }

@@ -31,13 +31,13 @@ struct DevicesCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "Where the webhook is delivered.") var url: String
-        @Option(help: "A secret of your own: whsec_ and base64 of 24 to 64 bytes.") var secret: String?
+        @OptionGroup var secret: SecretOption
         @Option(help: "Whose device it is (administrators).") var uid: String?
         @Option(help: "The app on the device.") var app: String?
         @Option(help: "The language of its user.") var locale: String?
 
         func request() throws -> Notifier.Devices.Register {
-            var request = Notifier.Devices.Register(url: url, secret: secret, uid: uid)
+            var request = Notifier.Devices.Register(url: url, secret: try secret.value(), uid: uid)
             request.app = app
             request.locale = locale
             return request
@@ -50,9 +50,9 @@ struct DevicesCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The device.") var device: String
-        @Option(help: "A secret of your own: whsec_ and base64 of 24 to 64 bytes.") var secret: String?
+        @OptionGroup var secret: SecretOption
 
-        func request() throws -> Notifier.Devices.RotateSecret { .init(device: device, secret: secret) }
+        func request() throws -> Notifier.Devices.RotateSecret { .init(device: device, secret: try secret.value()) }
     }
 
     struct Unregister: RequestCommand {
@@ -64,4 +64,16 @@ struct DevicesCommand: AsyncParsableCommand {
 
         func request() throws -> Notifier.Devices.Unregister { .init(device: device) }
     }
+}
+
+/// The signing secret of a webhook.
+struct SecretOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The file whose first line is a secret of your own: whsec_ and base64 of 24 to 64 bytes; - is stdin.",
+            valueName: "file"))
+    var secretFile: String?
+
+    /// Nil: the service makes one.
+    func value() throws -> String? { try secretFile.map { try SecretInput.line("secret", in: $0) } }
 }

@@ -11,13 +11,14 @@ struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Receive webhooks on this machine and print one JSON line for each.",
         discussion: """
-            The first line says where it listens; register that address with `devices register`. With --secret a delivery \
+            The first line says where it listens; register that address with `devices register`. With --secret-file a delivery \
             whose signature is wrong gets HTTP status 401; "verified" in each line is the result of the check.
             """)
 
     @Option(help: "The address to listen on.") var host: String = "127.0.0.1"
     @Option(help: "The port; 0 takes any free one.") var port: Int = 8080
-    @Option(help: "A signing secret; may be given several times.") var secret: [String] = []
+    @Option(help: ArgumentHelp("The file of the signing secrets, one a line; - is stdin.", valueName: "file"))
+    var secretFile: String?
     @Option(help: "The HTTP status of the response.") var answer: Int = 204
     @Option(help: ArgumentHelp("Respond with 500 to this many deliveries first.", valueName: "count")) var failFirst:
         Int = 0
@@ -32,7 +33,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     func run() async throws {
         let output = CommandOutput.standard(json: true)
         try await CommandSession.reporting(NotifierTarget.self, output) {
-            let secrets = try secret.map { try WebhookSecret($0) }
+            let secrets = try (secretFile.map { try SecretInput.lines(of: $0) } ?? []).map { try WebhookSecret($0) }
             let (deliveries, arrivals) = AsyncStream.makeStream(of: WebhookReceipt.self)
             let status = answer
             let turns = Turns(failing: failFirst)

@@ -1,0 +1,40 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Secrets that a command reads, never from its arguments: other users of the machine can see those.
+public enum SecretInput {
+    /// The first line of `file`; without one, or with `-`, the next line of stdin, with a question and without echo on
+    /// a terminal.
+    ///
+    /// - Throws: `CommandFailure`, which names the secret but not its text.
+    public static func line(_ name: String, in file: String?) throws(CommandFailure) -> String {
+        let line = if let file, file != "-" { try lines(of: file).first } else { typed(name) }
+        guard let line, !line.isEmpty else {
+            throw CommandFailure(.usage, "no \(name): give a file with it, or a line on stdin")
+        }
+        return line
+    }
+
+    /// The lines of `file` that are not blank; `-` is all of stdin. Throws `CommandFailure`.
+    public static func lines(of file: String) throws(CommandFailure) -> [String] {
+        String(decoding: try CommandInput.bytes(of: file), as: UTF8.self).split(whereSeparator: \.isNewline).map {
+            String($0)
+        }
+    }
+
+    private static func typed(_ name: String) -> String? {
+        var shown = termios()
+        guard isatty(0) == 1, tcgetattr(0, &shown) == 0 else { return readLine() }
+        var hidden = shown
+        hidden.c_lflag &= ~tcflag_t(ECHO)
+        CommandOutput.standard(json: false).complain("\(name.prefix(1).uppercased())\(name.dropFirst()):")
+        tcsetattr(0, TCSAFLUSH, &hidden)
+        defer { tcsetattr(0, TCSAFLUSH, &shown) }
+        return readLine()
+    }
+}
