@@ -1,4 +1,5 @@
 public import HatoIdentity
+public import HatoModel
 public import HatoStorage
 
 #if canImport(FoundationEssentials)
@@ -22,6 +23,16 @@ public struct AuthConfiguration: Sendable {
     public var hashingThreads = ProcessInfo.processInfo.activeProcessorCount
     /// The most memory that a password hash of an import may need; such hashes are checked one at a time.
     public var importedHashMemoryBytesMax = 256 << 20
+    /// Which users make accounts.
+    public var signUp = Auth.SignUpPolicy.open
+    /// Whether people make anonymous accounts.
+    public var allowsAnonymous = true
+    /// Whether people sign up and sign in with a password.
+    public var allowsPasswordSignIn = true
+    /// The domains of e-mail addresses with which people sign up; empty: all.
+    public var emailDomains: [String] = []
+    /// The members of `auth.settings` that were given at the start and keep that value.
+    public var fixedSettings: Set<String> = []
     /// Whether the errors for a wrong e-mail and a wrong password are the same.
     public var hidesWhoExists = true
     /// The longest `tokenLifetimeSeconds`.
@@ -48,4 +59,12 @@ public struct AuthConfiguration: Sendable {
     public var backupFolder: BackupFolder?
 
     public init() {}
+
+    /// The domains as `emailDomains` has them; nil when one is no domain of mailboxes, or they are more than 100.
+    public static func normalisedDomains(_ texts: [String]) -> [String]? {
+        let domains = texts.prefix(domainsMax).compactMap { EmailAddress.normalisedDomain($0) }
+        return domains.count == texts.count ? domains : nil
+    }
+
+    static let domainsMax = 100
 }

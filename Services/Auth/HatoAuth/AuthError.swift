@@ -14,6 +14,12 @@ enum AuthError: Error, Sendable, Hashable {
     case invalidPassword
     case userDisabled
     case userNotFound
+    /// People do not sign up with a password.
+    case operationNotAllowed
+    /// People do not make these accounts by themselves.
+    case administratorsOnly
+    /// People do not sign in with a password.
+    case passwordSignInDisabled
     /// There is no signing key with the given id.
     case keyNotFound
     /// The token of a session that was ended, or that was unused for too long.

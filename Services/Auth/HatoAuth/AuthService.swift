@@ -16,7 +16,9 @@ import Synchronization
 /// State in memory, each with its own lock and none held across an `await`: the signing keys (`CurrentKeys`), attempts
 /// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`).
 public final class AuthService: Sendable {
-    let configuration: AuthConfiguration
+    /// As of now: administrators change parts of it.
+    var configuration: AuthConfiguration { current.configuration }
+    private let current: CurrentConfiguration
     let environment: AuthEnvironment
     let store: any Store
     let passwords: PasswordHasher
@@ -40,6 +42,7 @@ public final class AuthService: Sendable {
         environment: AuthEnvironment
     ) async throws -> AuthService {
         let secrets = try await ServiceSecrets.open(store, environment, configuration.keyEncryption)
+        let settings = try await store.read { try StoredSettings.find(in: $0) }
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let keys = CurrentKeys(secrets.ring)
         var identity = IdentityConfiguration(project: configuration.project)
@@ -48,7 +51,8 @@ public final class AuthService: Sendable {
             configuration: identity, administratorKeys: administratorKeys, now: environment.now, fetchKeys: nil)
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
         let dependencies = Dependencies(
-            store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys)
+            store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys,
+            settings: settings)
         return AuthService(configuration, dependencies, authenticator)
     }
 
@@ -58,12 +62,13 @@ public final class AuthService: Sendable {
         var environment: AuthEnvironment
         var refreshKey: [UInt8]
         var keys: CurrentKeys
+        var settings: StoredSettings
     }
 
     private init(
         _ configuration: AuthConfiguration, _ dependencies: Dependencies, _ authenticator: ServiceAuthenticator
     ) {
-        self.configuration = configuration
+        current = CurrentConfiguration(configuration, dependencies.settings)
         self.authenticator = authenticator
         environment = dependencies.environment
         store = dependencies.store
@@ -84,7 +89,7 @@ public final class AuthService: Sendable {
             SignUpMethod(service: self), SignInMethod(service: self), SessionMethods(service: self),
             SessionListMethods(service: self),
             AccountMethods(service: self), UsersMethods(service: self), MovingMethods(service: self),
-            KeyMethods(service: self),
+            KeyMethods(service: self), SettingsMethods(service: self),
             BackupMethod(service: self), FollowMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
@@ -116,6 +121,8 @@ public final class AuthService: Sendable {
     public static let rowsOfSessionsAndKeys: [KeyRange] = [
         AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
     ]
+
+    func take(_ settings: StoredSettings, version: UInt64) { current.take(settings, version: version) }
 
     // MARK: Keys
 

@@ -19,6 +19,15 @@ extension AuthError: RPCErrorConvertible {
         case .invalidPassword: .unauthenticated(reason: "INVALID_PASSWORD", "The password is wrong")
         case .userDisabled: .unauthenticated(reason: "USER_DISABLED", "The account is disabled")
         case .userNotFound: .notFound(reason: "USER_NOT_FOUND", "There is no such account")
+        case .operationNotAllowed:
+            .failedPrecondition(
+                reason: "OPERATION_NOT_ALLOWED", "Signing up with a password is turned off (auth.settings)")
+        case .administratorsOnly:
+            RPCError(
+                .permissionDenied, reason: "ADMIN_ONLY_OPERATION", "Administrators make these accounts (auth.settings)")
+        case .passwordSignInDisabled:
+            .failedPrecondition(
+                reason: "PASSWORD_LOGIN_DISABLED", "Signing in with a password is turned off (auth.settings)")
         case .keyNotFound:
             .notFound(reason: "key_not_found", "There is no signing key with this kid; auth.keys lists them")
         case .sessionOver: .unauthenticated(reason: "TOKEN_EXPIRED", "The session is over; sign in again")

@@ -14,7 +14,7 @@ struct AuthCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand<AuthTarget>.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self,
             SignOutCommand.self, SessionsCommand.self,
-            AccountCommand.self, UsersCommand.self, KeysCommand.self,
+            AccountCommand.self, UsersCommand.self, KeysCommand.self, SettingsCommand.self,
             BackupCommand.self,
             RestoreCommand<AuthTarget>.self, CallCommand<AuthTarget>.self, HealthCommand<AuthTarget>.self,
             ConfigCommand<AuthTarget>.self, VersionCommand<AuthTarget>.self,

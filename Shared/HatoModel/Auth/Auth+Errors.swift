@@ -10,8 +10,15 @@ extension [MethodError] {
         MethodError(.unauthenticated, "TOKEN_EXPIRED", "USER_DISABLED"), MethodError(.notFound, "USER_NOT_FOUND"),
     ]
 
+    /// Where accounts are for some people only (`auth.settings`).
+    private static let closedSignUp = [
+        MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
+        MethodError(.failedPrecondition, "OPERATION_NOT_ALLOWED"),
+        MethodError(.invalidArgument, "UNAUTHORIZED_DOMAIN", data: ["problems"]),
+    ]
+
     fileprivate static let signUp =
-        [
+        closedSignUp + [
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_LABEL", data: ["problems"]),
@@ -25,7 +32,7 @@ extension [MethodError] {
         MethodError(
             .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "MISSING_EMAIL", "MISSING_PASSWORD",
             "INVALID_LABEL"),
-        tooManyAttempts,
+        MethodError(.failedPrecondition, "PASSWORD_LOGIN_DISABLED"), tooManyAttempts,
     ]
 
     fileprivate static let refresh = [
@@ -45,7 +52,7 @@ extension [MethodError] {
     fileprivate static let deleteAccount = ownAccount + [recentSignIn]
 
     fileprivate static let updateAccount =
-        [
+        closedSignUp + [
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "INVALID_PHOTO_URL", "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_REQ_TYPE", data: ["problems"]),
@@ -101,5 +108,8 @@ extension Auth.Users.Delete { public static let errors: [MethodError] = .unknown
 extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Follow { public static let errors: [MethodError] = .follow }
 extension Auth.Unfollow { public static let errors: [MethodError] = .unfollow }
+extension Auth.Settings.Set {
+    public static let errors = [MethodError(.invalidArgument, "INVALID_SETTING", data: ["problems"])]
+}
 extension Auth.Keys.Revoke { public static let errors = [MethodError(.notFound, "key_not_found")] }
 extension Auth.Backup { public static let errors: [MethodError] = .backup }

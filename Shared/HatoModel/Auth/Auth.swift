@@ -8,7 +8,7 @@ public enum Auth {
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
         Users.Import.self, Users.Export.self,
-        Follow.self, Unfollow.self, Backup.self,
+        Settings.Get.self, Settings.Set.self, Follow.self, Unfollow.self, Backup.self,
     ]
 
     /// The notifications of the service.

@@ -100,6 +100,10 @@ extension Auth.Sessions.End {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.Settings.Set {
+    public var isIdempotent: Bool { true }
+}
+
 extension Auth.Keys.Revoke {
     public var isIdempotent: Bool { true }
 }

@@ -151,4 +151,5 @@ extension AuthService {
     var accounts: AccountMethods { AccountMethods(service: self) }
     var users: UsersMethods { UsersMethods(service: self) }
     var keys: KeyMethods { KeyMethods(service: self) }
+    var settings: SettingsMethods { SettingsMethods(service: self) }
 }

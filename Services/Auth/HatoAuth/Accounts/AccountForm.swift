@@ -26,10 +26,15 @@ struct AccountFormPolicy: Sendable {
     private static let usernameBytesMax = 32
     private static let labelCharactersMax = 100
 
+    /// Those of e-mail addresses in the form; empty: all.
+    private let domains: [String]
     private let limits: AuthLimits
     private let passwords: PasswordPolicy
 
-    init(_ configuration: AuthConfiguration) {
+    /// - Parameter isOwn: whether people fill the form for themselves, who may have e-mail addresses of some domains
+    ///   only.
+    init(_ configuration: AuthConfiguration, isOwn: Bool = false) {
+        domains = isOwn ? configuration.emailDomains : []
         limits = configuration.limits
         passwords = PasswordPolicy(configuration)
     }
@@ -65,6 +70,11 @@ struct AccountFormPolicy: Sendable {
         guard let email = EmailAddress.normalised(text, bytesMax: limits.emailBytesMax) else {
             throw FieldProblem(
                 "email", "INVALID_EMAIL", "The e-mail address is not one; write it like masuo@example.com")
+        }
+        guard domains.isEmpty || domains.contains(where: { email.hasSuffix("@\($0)") }) else {
+            throw FieldProblem(
+                "email", "UNAUTHORIZED_DOMAIN",
+                "The e-mail address should be of \(domains.prefix(10).joined(separator: ", "))")
         }
         return email
     }

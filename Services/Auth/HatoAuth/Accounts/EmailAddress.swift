@@ -17,6 +17,12 @@ enum EmailAddress {
         return address.utf8.count <= bytesMax ? address : nil
     }
 
+    /// Nil when the text is no domain of mailboxes.
+    static func normalisedDomain(_ text: String) -> String? {
+        guard text.utf8.count <= 253, let address = normalised("a@\(text)", bytesMax: 512) else { return nil }
+        return String(address.dropFirst(2))
+    }
+
     /// The normalised domain (the mapping of UTS 46 as far as mailboxes need it).
     private static func domain(_ text: Substring) -> String {
         let folded = compatible(String(text))

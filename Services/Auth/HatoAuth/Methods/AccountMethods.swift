@@ -25,9 +25,15 @@ struct AccountMethods: AuthMethods {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl)
-        let checked = try AccountFormPolicy(configuration).check(
-            form, names: [before.email, before.username].compactMap { $0 },
-            missing: Self.missingHalves(form, before, deletions))
+        var missing = Self.missingHalves(form, before, deletions)
+        if before.isAnonymous, form.email != nil || form.username != nil {
+            // As with `auth.signUp`.
+            let policy = SignUpPolicy(configuration)
+            missing += policy.missingEmail(form)
+            if missing.isEmpty { try policy.check(isAnonymous: false) }
+        }
+        let checked = try AccountFormPolicy(configuration, isOwn: true).check(
+            form, names: [before.email, before.username].compactMap { $0 }, missing: missing)
         if Self.touchesCredential(form, deletions) { try requireRecentSignIn(user, before) }
         var hash: PasswordHash?
         if let password = checked.password {

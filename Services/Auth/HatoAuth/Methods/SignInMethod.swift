@@ -12,6 +12,7 @@ struct SignInMethod: AuthMethods {
 
     /// The response and the work are the same whether the name or the password is wrong (spec auth §9).
     func signIn(_ request: Auth.SignIn, _ origin: CallOrigin) async throws -> Auth.Session {
+        guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
         let name = try signInName(request)
         guard !request.password.isEmpty else {
             throw AuthError.invalidFields([FieldProblem("password", "MISSING_PASSWORD", "The password is missing")])

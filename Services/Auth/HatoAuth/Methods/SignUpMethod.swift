@@ -20,8 +20,10 @@ struct SignUpMethod: AuthMethods {
         // Before a password is hashed.
         let newSession = try service.newSession(request.label, origin)
         let upgraded = try request.idToken.map { try upgradedUser($0) }
-        let checked = try AccountFormPolicy(configuration).check(
-            form, missing: isAnonymous ? [] : missingCredentials(of: form))
+        let policy = SignUpPolicy(configuration)
+        let missing = isAnonymous ? [] : missingCredentials(of: form) + policy.missingEmail(form)
+        if missing.isEmpty { try policy.check(isAnonymous: isAnonymous) }
+        let checked = try AccountFormPolicy(configuration, isOwn: true).check(form, missing: missing)
         try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
         try await checkFree(checked)
         var hash: PasswordHash?

@@ -21,6 +21,7 @@ enum AuthKey {
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
+    static let settings = key("x", "settings".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
 
     static func account(_ uid: String) -> [UInt8] { key("a", uid.utf8) }

@@ -1,4 +1,5 @@
 import HatoAuth
+import HatoModel
 import HatoRuntime
 
 /// The settings of `hato-auth serve`.
@@ -8,7 +9,7 @@ enum AuthSettings {
         declared: ServeSettings.declared(defaultPort: AuthTarget.port) + ownSettings)
 
     private static let ownSettings: [Setting] =
-        [ServeSettings.keyEncryption] + flags.map(\.setting) + numbers.map(\.setting)
+        [ServeSettings.keyEncryption, signUp, emailDomains] + flags.map(\.setting) + numbers.map(\.setting)
         + AuthLimits.all.map { Setting($0) }
 
     /// The configuration from the settings. Throws `SettingsError`.
@@ -17,6 +18,10 @@ enum AuthSettings {
         configuration.project = settings["project"]
         for flag in flags { flag.set(&configuration, settings.flag(flag.setting.name)) }
         for number in numbers { number.set(&configuration, settings.integer(number.setting.name)) }
+        configuration.signUp = Auth.SignUpPolicy(rawValue: settings[signUp.name]) ?? .open
+        configuration.emailDomains = try domains(settings)
+        let given = changeable.filter { settings.source(of: $0.setting) != nil }
+        configuration.fixedSettings = Set(given.map(\.member))
         configuration.limits = settings.limits(AuthLimits.self)
         let bytes = configuration.scrypt.memoryBytes * configuration.hashingThreads
         guard bytes <= 8 << 30 else {
@@ -25,6 +30,32 @@ enum AuthSettings {
         }
         return configuration
     }
+
+    /// Throws `SettingsError`.
+    private static func domains(_ settings: Settings) throws -> [String] {
+        let texts = (settings.text(emailDomains.name) ?? "").split(separator: ",").map(String.init)
+        guard let domains = AuthConfiguration.normalisedDomains(texts) else {
+            throw SettingsError(
+                "setting \(emailDomains.name): give at most 100 domains with commas, such as example.com,example.jp")
+        }
+        return domains
+    }
+
+    private static let signUp = Setting(
+        "sign-up", .choice(Auth.SignUpPolicy.allCases.map(\.rawValue)), default: "open",
+        help: "which users make accounts: all, administrators and invited users, or administrators alone")
+    private static let emailDomains = Setting(
+        "email-domains", .text, default: "",
+        help: "domains of e-mail addresses with which people sign up, with commas between them; all when empty")
+
+    /// Settings that `auth.settings.set` changes unless they are given at the start, and its members.
+    private static let changeable = [
+        (setting: "sign-up", member: "signUp"), (setting: "anonymous", member: "anonymous"),
+        (setting: "password-sign-in", member: "passwordSignIn"), (setting: "email-domains", member: "emailDomains"),
+        (setting: "hide-who-exists", member: "hidesWhoExists"),
+        (setting: "password-length-min", member: "passwordLengthMin"),
+        (setting: "credential-age-seconds-max", member: "recentSignInSeconds"),
+    ]
 
     // MARK: Table
 
@@ -55,6 +86,8 @@ enum AuthSettings {
         flag(
             "refuse-common-passwords", \.refusesCommonPasswords,
             "refuse common passwords, repetitions, sequences and the user's own names"),
+        flag("anonymous", \.allowsAnonymous, "let people make anonymous accounts, where sign-up is open"),
+        flag("password-sign-in", \.allowsPasswordSignIn, "let people sign up and sign in with a password"),
         flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
         flag("limit-loopback", \.limitsLoopback, "count attempts from loopback addresses too"),
     ]

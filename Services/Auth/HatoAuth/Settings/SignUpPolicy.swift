@@ -1,0 +1,21 @@
+import HatoModel
+
+/// Whether people may make accounts by themselves (spec auth §3, in the order of its errors).
+struct SignUpPolicy: Sendable {
+    private let configuration: AuthConfiguration
+
+    init(_ configuration: AuthConfiguration) { self.configuration = configuration }
+
+    /// - Parameter isAnonymous: whether the account is to have no credentials.
+    func check(isAnonymous: Bool) throws(AuthError) {
+        if !isAnonymous, !configuration.allowsPasswordSignIn { throw .operationNotAllowed }
+        guard configuration.signUp == .open else { throw .administratorsOnly }
+        if isAnonymous, !configuration.allowsAnonymous { throw .administratorsOnly }
+    }
+
+    /// Where only some domains may sign up, an account without e-mail address is of none of them.
+    func missingEmail(_ form: AccountForm) -> [FieldProblem] {
+        guard !configuration.emailDomains.isEmpty, form.email == nil, form.username != nil else { return [] }
+        return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address is missing: accounts are for some domains")]
+    }
+}
