@@ -107,6 +107,7 @@ let package = Package(
             "HatoRuntime", in: "Shared",
             ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
         library("HatoFollow", in: "Shared", ["HatoModel", "HatoRPC", "HatoStorage"]),
+        library("HatoMail", in: "Shared", [nioCore, nioPosix, nioTLS, nioSSL]),
         library("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
         // The services.
@@ -120,7 +121,7 @@ let package = Package(
         library(
             "HatoAuth", in: "Services/Auth",
             [
-                "CArgon2", "CCrypt", "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
+                "CArgon2", "CCrypt", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
                 crypto, cryptoExtras, logging, metrics,
             ]),
         library(
@@ -192,6 +193,7 @@ let package = Package(
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoFollow", ["HatoModel", "HatoRPC", "HatoIdentity", "HatoTesting", "HatoStorage", logging]),
+        unitTests(of: "HatoMail", ["HatoTesting", "TestCertificates", nioCore, nioPosix, nioSSL]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite(
             "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],

@@ -15,12 +15,15 @@ import Testing
         "Shared/HatoIdentity": ["HatoModel"],
         "Shared/HatoRuntime": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Shared/HatoFollow": ["HatoModel", "HatoRPC", "HatoStorage"],
+        "Shared/HatoMail": [],
         "Shared/HatoCommand": ["HatoModel", "HatoRPC"],
         "Services/Messages/HatoTree": ["HatoModel", "HatoRules"],
         "Services/Messages/HatoMessages": [
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
         ],
-        "Services/Auth/HatoAuth": ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
+        "Services/Auth/HatoAuth": [
+            "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
+        ],
         "Services/Notifier/HatoPush": ["HatoModel"],
         "Services/Notifier/HatoNotifier": [
             "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
@@ -64,6 +67,7 @@ import Testing
         ],
         "Tests/Unit/HatoRuntimeTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
+        "Tests/Unit/HatoMailTests": ["HatoTesting"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
         "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],
         // Tests that run the built programs link no code of the services.
@@ -95,10 +99,10 @@ import Testing
     /// Packages of others that only these targets may import.
     static let restricted: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoPush"],
-        "NIOSSL": ["HatoRPC", "HatoPush"],
+        "NIOSSL": ["HatoMail", "HatoRPC", "HatoPush"],
         "NIOHTTP1": ["HatoRuntime", "HatoPush"],
-        "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush"],
-        "NIOPosix": ["HatoRPC", "HatoRuntime"],
+        "NIOCore": ["HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
+        "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],
         "CArgon2": ["HatoAuth"],
         "CCrypt": ["HatoAuth"],
         "CRocksDB": ["HatoRocksDB"],

@@ -1,4 +1,5 @@
 import Foundation
+import HatoMail
 
 /// Validates and normalises e-mail addresses: lower case, composed (NFC), the domain in its Unicode form however it was
 /// typed (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
