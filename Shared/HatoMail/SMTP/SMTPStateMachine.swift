@@ -163,9 +163,8 @@ struct SMTPStateMachine: Hashable {
             extensions = SMTPExtensions(reply)
             return configuration.security == .none || isEncrypted ? authenticate() : requestTLS()
         case .startTLS where isDone:
-            // What else came in clear may be forged: replies and extensions are forgotten.
+            // What else came in clear may be forged: it is thrown away, and the extensions are asked for again.
             reader.discard()
-            extensions = SMTPExtensions()
             state = .handshake
             return [.wait(configuration.limits.handshakeTimeout), .startTLS]
         case .plain where isDone, .loginPassword where isDone: return becomeReady()

@@ -262,14 +262,22 @@ struct ClientTests {
 
     @Test func cancelledSendingFailsNoOther() async throws {
         let server = try await ScriptedServer([.greeting: .silence], certificates)
-        let client = try client(server)
+        let client = try client(server) { $0.waitingMax = 1 }
         let first = Task { await client.send(try Mails.message()) }
         try await eventually("the first is being sent") { server.received.open == 1 }
-        let second = Task { await client.send(try Mails.message()) }
+        let texts = Texts()
+        let others = (0..<2).map { _ in
+            Task {
+                let outcome = await client.send(try Mails.message())
+                texts.all.withLock { $0.append(outcome.failure?.text) }
+            }
+        }
+        try await eventually("one waits, and the other one is refused") { texts.all.withLock { $0.count } == 1 }
         server.change(.greeting, nil)
         first.cancel()
-        #expect(try await first.value.isTemporary)
-        #expect(try await second.value == .accepted)
+        #expect(try await first.value.failure?.text == "its sender does not wait any more")
+        for other in others { try await other.value }
+        #expect(texts.all.withLock { $0 } == ["1 messages wait for the server already", nil])
         await server.stop()
     }
 
