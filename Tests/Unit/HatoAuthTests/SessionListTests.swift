@@ -57,6 +57,37 @@ struct SessionListTests {
         #expect(try await list(bench, origin).map(\.current) == [true])
     }
 
+    @Test func forksEndWithTheirSession() async throws {
+        let bench = try await AuthBench.open()
+        func fork(_ session: Auth.Session) async throws -> Auth.Session {
+            try await bench.service.sessionList.fork(
+                Auth.Sessions.Fork(refreshToken: session.refreshToken, label: "widget"), CallOrigin())
+        }
+        let first = try await bench.signUp()
+        let (phone, kept) = (try await bench.signIn(), try await fork(first))
+        let widget = try await fork(phone)
+        let name = try #require(try await bench.claims(phone.idToken)["sid"]?.string)
+        _ = try await bench.service.sessionList.end(Auth.Sessions.End(session: name), try await bench.origin(first))
+        #expect(await wireError { try await bench.refresh(widget.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        _ = try await bench.refresh(kept.refreshToken)
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: first.refreshToken))
+        #expect(await wireError { try await bench.refresh(kept.refreshToken) } != nil)
+    }
+
+    /// For an hour the ID token of an ended session is still valid by its signature.
+    @Test func theTokenOfAnEndedSessionTakesNoAccount() async throws {
+        let bench = try await AuthBench.open()
+        let owner = try await bench.anonymous()
+        let thief = try await bench.service.sessionList.fork(
+            Auth.Sessions.Fork(refreshToken: owner.refreshToken), CallOrigin())
+        let name = try #require(try await bench.claims(thief.idToken)["sid"]?.string)
+        _ = try await bench.service.sessionList.end(Auth.Sessions.End(session: name), try await bench.origin(owner))
+        #expect(await wireError { try await bench.upgrade(thief, "thief@example.com") }?.reason == "TOKEN_EXPIRED")
+        let origin = try await bench.origin(thief)
+        #expect(await wireError { try await bench.service.accounts.deleteAccount(origin) }?.reason == "TOKEN_EXPIRED")
+        _ = try await bench.upgrade(owner, "owner@example.com")
+    }
+
     @Test func sessionOfAnotherAccountIsNotReached() async throws {
         let bench = try await AuthBench.open()
         let masuo = try await bench.signUp()

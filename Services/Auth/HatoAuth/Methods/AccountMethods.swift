@@ -54,6 +54,7 @@ struct AccountMethods: AuthMethods {
             let account = try AccountChecks.ownAccount(user, in: rows)
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
+            _ = try service.ownSession(of: user, among: sessions)
             for id in sessions { SessionRows.delete(id, of: account.uid, in: rows) }
             AccountRows.delete(account, at: now, in: rows)
         }
@@ -76,7 +77,10 @@ struct AccountMethods: AuthMethods {
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
             try AccountChecks.refuse(Self.missingHalves(form, before, change.deletions))
-            if Self.touchesCredential(form, change.deletions) { try requireRecentSignIn(user, before, now: now) }
+            if Self.touchesCredential(form, change.deletions) {
+                try requireRecentSignIn(user, before, now: now)
+                _ = try service.ownSession(of: user, among: try SessionRows.ids(of: before.uid, in: rows))
+            }
             var account = change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {

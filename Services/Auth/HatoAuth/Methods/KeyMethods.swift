@@ -31,7 +31,9 @@ struct KeyMethods: AuthMethods {
     func revokeKey(_ kid: String) async throws -> Auth.Keys.Rotate.Result {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()
-        let ring = try await change { ring in
+        var event = AccountEvent(.keyRevoked)
+        event.kid = kid
+        let ring = try await change(recording: event) { ring in
             guard ring.revoke(kid, newcomer, now: now) else { throw AuthError.keyNotFound }
             return []
         }
@@ -43,9 +45,11 @@ struct KeyMethods: AuthMethods {
     /// Durable before a new key signs anything: after a restart the service must be able to verify every issued token,
     /// and no token of a revoked key.
     ///
-    /// - Parameter body: returns the kids whose rows are deleted.
+    /// - Parameters:
+    ///   - event: What followers learn of it.
+    ///   - body: Returns the kids whose rows are deleted.
     private func change(
-        _ body: @escaping @Sendable (inout SigningKeyRing) throws -> [String]
+        recording event: AccountEvent? = nil, _ body: @escaping @Sendable (inout SigningKeyRing) throws -> [String]
     ) async throws -> SigningKeyRing {
         let committed = try await service.write { [secretRows = service.secretRows] rows in
             guard var ring = try secretRows.ring(in: rows) else {
@@ -54,6 +58,7 @@ struct KeyMethods: AuthMethods {
             let gone = try body(&ring)
             for record in ring.records { try secretRows.put(record, in: rows) }
             for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
+            if let event { rows.record(event) }
             return ring
         }
         service.take(committed.outcome, version: committed.version)

@@ -59,6 +59,9 @@ struct MovingMethods: AuthMethods {
             for row in checked {
                 let before = try AccountRows.find(row.uid, in: rows)
                 var account = row.record(replacing: before, now: now)
+                if before == nil {
+                    account.validSince = try AccountRows.newAccount(row.uid, at: now, in: rows).validSince
+                }
                 if let before, before.bytes == account.bytes {
                     sameCount += 1
                     continue

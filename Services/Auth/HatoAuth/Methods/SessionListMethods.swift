@@ -49,11 +49,12 @@ struct SessionListMethods: AuthMethods {
             let uid = try owner.check(in: rows)
             let ids = try SessionRows.ids(of: uid, in: rows)
             if case .caller(let user) = owner { _ = try service.ownSession(of: user, among: ids) }
-            for id in ids {
+            let meant = ids.filter { id in
                 let name = SessionName.text(id, key: service.refreshKey)
-                let isMeant = request.session.map { $0 == name } ?? (name != owner.session)
-                if isMeant { SessionRows.delete(id, of: uid, in: rows) }
+                return request.session.map { $0 == name } ?? (name != owner.session)
             }
+            let ended = try request.session == nil ? meant : SessionRows.withForks(meant, of: uid, in: rows)
+            for id in ended { SessionRows.delete(id, of: uid, in: rows) }
         }
         return Empty()
     }

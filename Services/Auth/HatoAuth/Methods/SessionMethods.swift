@@ -34,14 +34,17 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    /// Ends the session of a token that leads to the newest one; a missing session has ended already.
+    /// Ends the session of a token that leads to the newest one, and what was forked from it; a missing session has
+    /// ended already.
     func signOut(_ request: Auth.SignOut) async throws -> Empty {
         guard let token = RefreshToken(request.refreshToken) else { return Empty() }
         let chain = token.chain(key: service.refreshKey).map(\.hash)
         _ = try await service.write { rows in
             guard let session = try SessionRows.find(token.sessionID, in: rows), session.rotation.isReached(by: chain)
             else { return }
-            SessionRows.delete(session.id, of: session.uid, in: rows)
+            for id in try SessionRows.withForks([session.id], of: session.uid, in: rows) {
+                SessionRows.delete(id, of: session.uid, in: rows)
+            }
         }
         return Empty()
     }

@@ -84,7 +84,7 @@ struct SignUpMethod: AuthMethods {
     private func upgrade(
         _ user: Caller.User, _ change: AccountChange, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Session {
-        let granted = try await service.write { [environment] rows in
+        let granted = try await service.write { [environment, service] rows in
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
             guard before.isAnonymous else { throw AuthError.hasCredentials }
@@ -93,6 +93,7 @@ struct SignUpMethod: AuthMethods {
             account.networks = newSession.device.mark.added(to: nil)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
+            _ = try service.ownSession(of: user, among: ended)
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }

@@ -57,7 +57,7 @@ extension StoreReading {
     }
 }
 
-extension StoreTransaction {
+extension StoreWriting {
     func putRow(_ key: [UInt8], _ value: [UInt8]) { put(key.span, value.span) }
     func deleteRow(_ key: [UInt8]) { delete(key.span) }
 }

@@ -4,7 +4,7 @@ import HatoStorage
 
 /// One write of accounts and sessions. What it changes is recorded with its commit, for the followers of `auth.follow`:
 /// accounts and sessions are written through it only.
-final class AuthTransaction: StoreReading {
+final class AuthTransaction: StoreReading, StoreWriting {
     private let rows: any StoreTransaction
     private var events: [AccountEvent] = []
     /// Ended sessions, with their users.
@@ -20,8 +20,9 @@ final class AuthTransaction: StoreReading {
         try rows.scan(range, reverse: reverse, visit)
     }
 
-    func putRow(_ key: [UInt8], _ value: [UInt8]) { rows.put(key.span, value.span) }
-    func deleteRow(_ key: [UInt8]) { rows.delete(key.span) }
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { rows.put(key, value) }
+    func delete(_ key: Span<UInt8>) { rows.delete(key) }
+    func deleteRange(_ range: KeyRange) { rows.deleteRange(range) }
 
     /// Records what has become of an account or a key.
     func record(_ event: AccountEvent) { events.append(event) }

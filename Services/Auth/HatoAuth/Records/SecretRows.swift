@@ -61,7 +61,7 @@ struct SecretRows: Sendable {
         try SigningKeyRing(try signingKeys(in: rows).records)
     }
 
-    func put(_ record: SigningKeyRecord, in rows: some StoreTransaction) throws {
+    func put(_ record: SigningKeyRecord, in rows: some StoreWriting) throws {
         let sealed = try record.key.flatMap { try encryption?.encrypt($0.rawRepresentation, of: record.kid) }
         rows.putRow(AuthKey.signingKey(record.kid), record.bytes(sealed: sealed))
     }
@@ -78,7 +78,7 @@ struct SecretRows: Sendable {
         }
     }
 
-    func put(refreshKey: [UInt8], in rows: some StoreTransaction) throws {
+    func put(refreshKey: [UInt8], in rows: some StoreWriting) throws {
         rows.putRow(
             AuthKey.refreshSecret, try encryption?.encrypt(refreshKey, of: Self.refreshKeyName) ?? refreshKey)
     }

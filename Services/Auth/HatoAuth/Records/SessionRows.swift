@@ -32,6 +32,14 @@ enum SessionRows {
         return oldestFirst.prefix(max(0, sessions.count - countMax + 1)).map(\.id)
     }
 
+    /// Sessions of a user, and those that were forked from one of them.
+    static func withForks(_ ids: [[UInt8]], of uid: String, in rows: some StoreReading) throws -> [[UInt8]] {
+        let forks = try all(of: uid, in: rows).filter { session in
+            session.forkedFrom.map { ids.contains($0) } == true && !ids.contains(session.id)
+        }
+        return ids + forks.map(\.id)
+    }
+
     static func put(_ session: SessionRecord, in rows: AuthTransaction) {
         rows.putRow(AuthKey.session(session.id), session.bytes)
         rows.putRow(AuthKey.session(session.id, of: session.uid), [])
