@@ -178,7 +178,8 @@ let package = Package(
                 "HatoIdentity", logging,
             ]),
         unitTests(
-            of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
+            of: "HatoAuth",
+            ["HatoFollow", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
         unitTests(
             of: "HatoPush",
             [
@@ -192,7 +193,7 @@ let package = Package(
                 "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
-        unitTests(of: "HatoFollow", ["HatoModel", "HatoRPC", "HatoIdentity", "HatoTesting", "HatoStorage", logging]),
+        unitTests(of: "HatoFollow", ["HatoIdentity", "HatoModel", "HatoRPC", logging]),
         unitTests(of: "HatoMail", ["HatoTesting", "TestCertificates", nioCore, nioPosix, nioSSL]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite(

@@ -59,14 +59,16 @@ import Testing
         "Tests/Unit/HatoMessagesTests": [
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",
         ],
-        "Tests/Unit/HatoAuthTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
+        "Tests/Unit/HatoAuthTests": [
+            "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting",
+        ],
         "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime", "HatoTesting"],
         "Tests/Unit/HatoNotifierTests": [
             "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
             "HatoTesting",
         ],
         "Tests/Unit/HatoRuntimeTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
-        "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
+        "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Tests/Unit/HatoMailTests": ["HatoTesting"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
         "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],

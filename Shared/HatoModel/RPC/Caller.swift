@@ -4,8 +4,8 @@ public enum Caller: Sendable, Hashable {
     case user(User)
     /// Holder of the administrator key; passes every rule.
     case administrator
-    /// Holder of a service key: an administrator for the methods of that key, nobody for others. What runs a method
-    /// sees the administrator or nobody.
+    /// Holder of a service key: an administrator for the methods of that key, and a caller without rights for others.
+    /// Handlers of methods see the administrator instead.
     case service(Service)
 
     /// Another service of the same installation, or a program of its operators.

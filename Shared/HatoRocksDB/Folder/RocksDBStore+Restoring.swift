@@ -43,10 +43,10 @@ extension RocksDBStore {
         let names = Set(try Files.names(in: backup))
         guard names.contains("format") else { throw .io("\(backup) is no backup: it holds no file named format") }
         try StoreFolder.checkFormat(backup + "/format")
-        if names.contains("copy") { try BackupContents.checkNames(names, of: backup) }
         guard names.contains("copy") else {
             throw .io("\(backup) is no backup but a store in use: it has been opened since it was written")
         }
+        try BackupContents.checkNames(names, of: backup)
         if try BackupContents.isBeingOpened(backup) {
             throw .io("\(backup) is no backup but a store: it has been opened since it was written")
         }
@@ -59,8 +59,7 @@ extension RocksDBStore {
     private static func restoreChecked(
         _ backup: String, to data: String, _ options: RocksDBOptions
     ) throws(StoreError) -> Restored {
-        let target = folder(in: data)
-        let draft = target + ".restoring"
+        let (target, draft) = (folder(in: data), folder(in: data) + ".restoring")
         try checkIsFree(data, besides: draft)
         try Files.createFolder(draft)
         let hold = try OpenFile(draft, access: .read)

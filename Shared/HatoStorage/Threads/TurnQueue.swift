@@ -136,7 +136,7 @@ package struct TurnQueue<Job> {
             index = added
         }
         let wasIdle = clients.values[index].isIdle
-        // Whoever has waited for nothing comes before those that have had as much.
+        // A client that begins to wait comes before those that have had as much.
         if wasIdle { clients.values[index].time = max(clients.values[index].time, now - Self.costMin) }
         change(&clients.values[index])
         if clients.values[index].lineUp(runningMax) { turns.insert(name, clients.values[index].time) }

@@ -43,7 +43,7 @@ struct TurnQueueTests {
             queue.ended(of: client, after: times[client] ?? 0)
         }
         #expect((19...21).contains(taken["long"] ?? 0) && (199...201).contains(taken["short"] ?? 0), "\(taken)")
-        // Whoever has waited for nothing is next, and is charged for nothing of before.
+        // A client that begins to wait is next, and is charged for nothing of before.
         queue.append(Job(client: "new", number: 0), of: "new")
         queue.append(Job(client: "new", number: 1), of: "new")
         #expect((0..<2).contains { _ in queue.takeNext()?.client == "new" })

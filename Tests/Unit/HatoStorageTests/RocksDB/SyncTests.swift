@@ -60,8 +60,9 @@ import HatoTesting
 
         /// The next group is planned while a group is being synced: on its state, and acknowledged after it.
         @Test func writesArePlannedOnAGroupThatIsBeingSynced() async throws {
-            // With the gate.
-            try await withStore(overlapWritesMin: 3) { store, faults, _ in
+            // The first group is the gate's write and the next one, or the two after the gate: that depends on how long
+            // the gate holds the writer.
+            try await withStore(overlapWritesMin: 2) { store, faults, _ in
                 try await store.put(["a": "1", "b": "1", "c": "1"])
                 let events = Collected<String>()
                 store.observeCommits { events.append("observed \($0.snapshot.version)") }
@@ -76,11 +77,10 @@ import HatoTesting
                     store.submit(
                         { transaction in
                             planned.append([try transaction.text("a"), try transaction.text("b")])
-                            planned.append(try transaction.rows())
                             transaction.put("c", "2")
                         }, completion: { _ in events.append("answered c") })
-                    wait { planned.all.count == 2 }
-                    #expect(planned.all == [["2", nil], ["a=2", "c=1"]])
+                    wait { planned.all.count == 1 }
+                    #expect(planned.all == [["2", nil]])
                     #expect(events.all == [])
                     #expect(store.version == 1)
                     let seen = try store.snapshot().rows()
