@@ -36,8 +36,11 @@ extension AuthService {
                 try store.compactCommits(through: oldest + (store.version - oldest) / 2)
             }
         }
-        let version = store.version
-        _ = try await store.write { try EventMarks.mark(version, at: now, forgetting: old, in: $0) }
+        let forgotten = try await store.read { try EventMarks.keys(through: old, in: $0) }
+        guard !forgotten.isEmpty else { return }
+        _ = try await store.write { rows in
+            for key in forgotten { rows.deleteRow(key) }
+        }
     }
 
     /// Deletes sessions that cannot be refreshed any more, one page per transaction so that none delays other writes.

@@ -30,6 +30,8 @@ public final class AuthService: Sendable {
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
     private let keys: CurrentKeys
+    /// When the last of the `EventMarks` was written, in milliseconds since 1970; 0: before this start.
+    let lastMark = Mutex<Int64>(0)
     /// Why the store takes no more writes; nil while it is open. Written once, by the store's own thread.
     private let storeEnd = Mutex<String?>(nil)
 

@@ -1,6 +1,7 @@
 import HatoFollow
 import HatoModel
 import HatoStorage
+import Synchronization
 
 /// One write of accounts and sessions. What it changes is recorded with its commit, for the followers of `auth.follow`:
 /// accounts and sessions are written through it only.
@@ -9,6 +10,7 @@ final class AuthTransaction: StoreReading, StoreWriting {
     private var events: [AccountEvent] = []
     /// Ended sessions, with their users.
     private var ended: [(uid: String, id: [UInt8])] = []
+    private var hasWritten = false
 
     init(_ rows: any StoreTransaction) { self.rows = rows }
 
@@ -20,9 +22,20 @@ final class AuthTransaction: StoreReading, StoreWriting {
         try rows.scan(range, reverse: reverse, visit)
     }
 
-    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { rows.put(key, value) }
-    func delete(_ key: Span<UInt8>) { rows.delete(key) }
-    func deleteRange(_ range: KeyRange) { rows.deleteRange(range) }
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
+        hasWritten = true
+        rows.put(key, value)
+    }
+
+    func delete(_ key: Span<UInt8>) {
+        hasWritten = true
+        rows.delete(key)
+    }
+
+    func deleteRange(_ range: KeyRange) {
+        hasWritten = true
+        rows.deleteRange(range)
+    }
 
     /// Records what has become of an account or a key.
     func record(_ event: AccountEvent) { events.append(event) }
@@ -46,9 +59,23 @@ final class AuthTransaction: StoreReading, StoreWriting {
         for index in events.indices { events[index].time = time }
         AccountEvent.record(events, in: rows)
     }
+
+    /// Marks the version from before the commit at `time`, if it writes something.
+    fileprivate func mark(at time: Int64, ifDue isDue: () -> Bool) {
+        if hasWritten, isDue() { EventMarks.mark(rows.nextVersion - 1, at: time, in: rows) }
+    }
 }
 
 extension AuthService {
+    /// Whether the last mark is an hour old; then the next one is in an hour.
+    private func isMarkDue(at time: Int64) -> Bool {
+        lastMark.withLock { last in
+            guard time - last >= 3_600_000 else { return false }
+            last = time
+            return true
+        }
+    }
+
     /// Commits what `body` writes, with the events for followers. It reads first and writes after, as every transaction
     /// of a store.
     ///
@@ -56,10 +83,12 @@ extension AuthService {
     func write<Outcome: Sendable>(
         _ body: @escaping @Sendable (AuthTransaction) throws -> Outcome
     ) async throws -> Committed<Outcome> {
-        try await store.write { [environment, refreshKey] rows in
+        try await store.write { [self] rows in
             let transaction = AuthTransaction(rows)
             let outcome = try body(transaction)
-            transaction.finish(at: environment.now(), key: refreshKey)
+            let now = environment.now()
+            transaction.mark(at: now) { isMarkDue(at: now) }
+            transaction.finish(at: now, key: refreshKey)
             return outcome
         }
     }

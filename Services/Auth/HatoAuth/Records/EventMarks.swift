@@ -1,7 +1,8 @@
 import HatoStorage
 
-/// Which version the store had at a time: a row of each hour. Commits have no time of their own, and most of them no
-/// event, so that the events that are old enough are found without reading the commits between.
+/// Which version the store had at a time: a row of each hour in which accounts or sessions were written. Commits have
+/// no time of their own, and most of them no event, so that the events that are old enough are found without reading
+/// the commits between.
 enum EventMarks {
     /// The version at the newest mark that is not after `time` (milliseconds since 1970); nil when there is none.
     static func version(at time: Int64, in rows: some StoreReading) throws -> UInt64? {
@@ -13,15 +14,19 @@ enum EventMarks {
         return version
     }
 
-    /// Marks a version, and deletes the marks not after `old`: what lies before them is no longer kept.
-    static func mark(_ version: UInt64, at time: Int64, forgetting old: Int64, in rows: any StoreTransaction) throws {
-        var forgotten: [[UInt8]] = []
-        try rows.rows(through(old)) { key, _ in
-            forgotten.append(key)
+    /// Marks the version from before a commit at `time`.
+    static func mark(_ version: UInt64, at time: Int64, in rows: any StoreTransaction) {
+        rows.putRow(AuthKey.eventMark(time), version.bigEndianBytes)
+    }
+
+    /// The keys of the marks not after `time`.
+    static func keys(through time: Int64, in rows: some StoreReading) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        try rows.rows(through(time)) { key, _ in
+            keys.append(key)
             return true
         }
-        for key in forgotten { rows.deleteRow(key) }
-        rows.putRow(AuthKey.eventMark(time), version.bigEndianBytes)
+        return keys
     }
 
     private static func through(_ time: Int64) -> KeyRange {
