@@ -193,7 +193,7 @@ extension TreeQuery.Order {
         case .key: "$key"
         case .value: "$value"
         case .priority: "$priority"
-        case .child(let path): String(path.text.dropFirst())
+        case .child(let path): path.depth == 1 ? path.lastKey?.text ?? "" : String(path.text.dropFirst())
         }
     }
 }
