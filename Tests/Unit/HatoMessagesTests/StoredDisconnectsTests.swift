@@ -132,6 +132,8 @@ import Testing
         let store = try UnreadableStore()
         try await RunningMessages.with(rules: Self.rules, store: store) { running in
             let client = running.administrator
+            // The row before a new one shows that its parent exists; without it, the row after it is read.
+            _ = try await client.call(Messages.Set(path: "/public/0", value: 0))
             _ = try await client.call(Messages.Set(path: "/public/unreadable/b", value: 0))
             let line = try await RawLines.connect(running, as: "a")
             for place in ["a", "unreadable/b", "c", "d"] {
@@ -139,7 +141,7 @@ import Testing
             }
             store.hide("unreadable")
             line.end(.closed)
-            try await running.waitFor(["public": ["a": 1, "c": 1, "d": 1, "unreadable": ["b": 0]]])
+            try await running.waitFor(["public": ["0": 0, "a": 1, "c": 1, "d": 1, "unreadable": ["b": 0]]])
             try await eventually("nothing is kept") { try running.keptRows().isEmpty }
             await client.close()
         }

@@ -48,8 +48,12 @@ private final class UnreadableTransaction: StoreTransaction {
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
-        for bound in [range.lower, range.upper ?? []] { try store.check(bound) }
-        try transaction.scan(range, reverse: reverse, visit)
+        // Not the upper bound: what is known already ends a scan, and is not read.
+        try store.check(range.lower)
+        try transaction.scan(range, reverse: reverse) { key, value in
+            try store.check(key.withUnsafeBufferPointer { Array($0) })
+            return try visit(key, value)
+        }
     }
 
     func setDerived(_ derived: any StoreDerived) { transaction.setDerived(derived) }
