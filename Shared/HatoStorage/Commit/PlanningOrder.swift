@@ -13,7 +13,7 @@ struct PlanningOrder {
     private var done = 0
     private var turns = TurnQueue<Submission>()
     /// The next of `turns`; nil when clients take no turns.
-    private var next: Submission?
+    private var next: (job: Submission, turn: TurnQueue<Submission>.Turn)?
     private var plannedSinceArrival = 0
     /// What that took, in nanoseconds.
     private var timeSinceArrival = 0
@@ -28,7 +28,7 @@ struct PlanningOrder {
     private static let keptMax = 1_024
 
     /// The submission that is planned next; nil when there is none.
-    var first: Submission? { next ?? (done < arrived.count ? arrived[done] : nil) }
+    var first: Submission? { next?.job ?? (done < arrived.count ? arrived[done] : nil) }
 
     /// Whether what has arrived meanwhile is to be added.
     var isDue: Bool {
@@ -38,7 +38,7 @@ struct PlanningOrder {
     /// The submissions that are not planned.
     var rest: [Submission] {
         var (rest, turns) = (Array(arrived[done...]), turns)
-        if let next { rest.append(next) }
+        if let next { rest.append(next.job) }
         while let submission = turns.takeNext()?.job { rest.append(submission) }
         return rest
     }
@@ -63,7 +63,7 @@ struct PlanningOrder {
         guard next != nil || hasSeveralClients(atLeast: isSlow ? 2 : Self.turnsMin) else { return }
         for submission in arrived[done...] { turns.append(submission, of: submission.client) }
         removePlanned()
-        if next == nil { next = turns.takeNext()?.job }
+        if next == nil { next = turns.takeNext() }
     }
 
     private func hasSeveralClients(atLeast countMin: Int) -> Bool {
@@ -81,8 +81,8 @@ struct PlanningOrder {
             done += 1
             return
         }
-        if let client = planned.client { turns.charge(client, time) }
-        next = turns.takeNext()?.job
+        turns.ended(planned.turn, after: time)
+        next = turns.takeNext()
         plannedSinceArrival = next == nil ? 0 : plannedSinceArrival + 1
     }
 

@@ -17,7 +17,7 @@ package final class ReaderPool: Sendable {
                 while let next = jobs.takeNext(after: ended) {
                     let start = monotonicNanoseconds()
                     next.job()
-                    ended = ReaderJobs.Ended(client: next.client, time: nanoseconds(since: start))
+                    ended = ReaderJobs.Ended(turn: next.turn, time: nanoseconds(since: start))
                 }
             }
         }
@@ -46,7 +46,7 @@ private final class ReaderJobs: @unchecked Sendable {
 
     /// A job that has run.
     struct Ended {
-        var client: String?
+        var turn: TurnQueue<Job>.Turn?
         /// What it took, in nanoseconds.
         var time = 0
     }
@@ -94,9 +94,9 @@ private final class ReaderJobs: @unchecked Sendable {
     /// runs one of the same client.
     ///
     /// - Parameter ended: the job that this thread has run before.
-    func takeNext(after ended: Ended) -> (job: Job, client: String?)? {
-        let (next, wakes) = condition.withLock { () -> ((job: Job, client: String?)?, Bool) in
-            jobs.ended(of: ended.client, after: ended.time)
+    func takeNext(after ended: Ended) -> (job: Job, turn: TurnQueue<Job>.Turn)? {
+        let (next, wakes) = condition.withLock { () -> ((job: Job, turn: TurnQueue<Job>.Turn)?, Bool) in
+            if let turn = ended.turn { jobs.ended(turn, after: ended.time) }
             while true {
                 if let next = jobs.takeNext() { return (next, mustWake()) }
                 if isClosed { return (nil, false) }

@@ -12,8 +12,16 @@ struct TurnQueueTests {
 
     private func taken(_ queue: inout TurnQueue<Job>) -> [Job] {
         var all: [Job] = []
-        while let job = queue.takeNext()?.job { all.append(job) }
+        while let (job, turn) = queue.takeNext() {
+            all.append(job)
+            queue.ended(turn)
+        }
         return all
+    }
+
+    private func next(of queue: inout TurnQueue<Job>) throws -> (job: Job, turn: TurnQueue<Job>.Turn) {
+        let next = queue.takeNext()
+        return try #require(next)
     }
 
     @Test func aClientWaitsForOneJobOfEachOther() {
@@ -30,7 +38,7 @@ struct TurnQueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test func clientsShareTheTimeHoweverLongTheirJobsTake() {
+    @Test func clientsShareTheTimeHoweverLongTheirJobsTake() throws {
         var queue = TurnQueue<Job>(runningMax: 1)
         let times = ["long": 10_000_000, "short": 1_000_000]
         for number in 0..<1_000 {
@@ -38,28 +46,29 @@ struct TurnQueueTests {
         }
         var taken: [String: Int] = [:]
         for _ in 0..<220 {
-            guard let client = queue.takeNext()?.client else { return _ = Issue.record("nothing is left") }
+            let (job, turn) = try next(of: &queue)
+            let client = try #require(job.client)
             taken[client, default: 0] += 1
-            queue.ended(of: client, after: times[client] ?? 0)
+            queue.ended(turn, after: times[client] ?? 0)
         }
         #expect((19...21).contains(taken["long"] ?? 0) && (199...201).contains(taken["short"] ?? 0), "\(taken)")
         // A client that begins to wait is next, and is charged for nothing of before.
         queue.append(Job(client: "new", number: 0), of: "new")
         queue.append(Job(client: "new", number: 1), of: "new")
-        #expect((0..<2).contains { _ in queue.takeNext()?.client == "new" })
+        #expect((0..<2).contains { _ in queue.takeNext()?.turn.client == "new" })
     }
 
-    @Test func aClientThatWaitedForNoneOwesNothingLater() {
+    @Test func aClientThatWaitedForNoneOwesNothingLater() throws {
         var queue = TurnQueue<Job>(runningMax: 1)
         for number in 0..<10 {
             queue.append(Job(client: "alone", number: number), of: "alone")
-            #expect(queue.takeNext() != nil)
-            queue.ended(of: "alone", after: 1_000_000_000)
+            let turn = try next(of: &queue).turn
+            queue.ended(turn, after: 1_000_000_000)
         }
         for number in 0..<4 { queue.append(Job(client: "other", number: number), of: "other") }
         queue.append(Job(client: "alone", number: 10), of: "alone")
-        #expect(queue.takeNext()?.client == "other")
-        #expect(queue.takeNext()?.client == "alone")
+        #expect(queue.takeNext()?.turn.client == "other")
+        #expect(queue.takeNext()?.turn.client == "alone")
     }
 
     @Test func jobsOfTheServiceAndOfClientsAlternate() {
@@ -71,28 +80,56 @@ struct TurnQueueTests {
         #expect(taken(&queue).map(\.client) == [nil, "a", nil, "a", nil, "a", nil, "a"])
     }
 
-    @Test func oneOfAClientsJobsRunsAtATime() {
+    @Test func oneOfAClientsJobsRunsAtATime() throws {
         var queue = TurnQueue<Job>(runningMax: 1)
         for number in 0..<3 { queue.append(Job(client: "a", number: number), of: "a") }
-        #expect(queue.takeNext()?.job == Job(client: "a", number: 0))
+        let first = try next(of: &queue)
+        #expect(first.job == Job(client: "a", number: 0))
         #expect(queue.takeNext() == nil)
         #expect(!queue.hasNext)
         // Others are not held up by it.
         queue.append(Job(client: "b", number: 0), of: "b")
         #expect(queue.hasNext)
         queue.append(Job(client: nil, number: 0), of: nil)
-        #expect(queue.takeNext()?.client == nil)
-        #expect(queue.takeNext()?.client == "b")
+        let ofService = try next(of: &queue)
+        #expect(ofService.turn.client == nil)
+        let other = try next(of: &queue)
+        #expect(other.turn.client == "b")
         #expect(queue.takeNext() == nil)
         #expect(queue.count == 2)
-        queue.ended(of: "b")
+        queue.ended(other.turn)
         #expect(queue.takeNext() == nil)
-        queue.ended(of: "a")
-        #expect(queue.takeNext()?.job == Job(client: "a", number: 1))
-        queue.ended(of: "a")
-        #expect(queue.takeNext()?.job == Job(client: "a", number: 2))
-        queue.ended(of: "a")
+        queue.ended(first.turn)
+        queue.ended(ofService.turn)
+        for number in 1...2 {
+            let next = try self.next(of: &queue)
+            #expect(next.job == Job(client: "a", number: number))
+            queue.ended(next.turn)
+        }
         #expect(queue.count == 0)
+    }
+
+    /// A slot that one client had is another's later; nobody is charged for what others take.
+    @Test func manyClientsComeAndGo() throws {
+        var queue = TurnQueue<Job>(runningMax: 2)
+        // One that stays, so that not all are ever idle together.
+        queue.append(Job(client: "long", number: 0), of: "long")
+        let long = try next(of: &queue)
+        for number in 0..<20_000 {
+            let client = "\(number)"
+            queue.append(Job(client: client, number: 0), of: client)
+            queue.append(Job(client: client, number: 1), of: client)
+            #expect(queue.count(of: client) == 2)
+            for job in 0..<2 {
+                let next = try self.next(of: &queue)
+                #expect(next.job == Job(client: client, number: job) && next.turn.client == client)
+                queue.ended(next.turn, after: 1_000_000)
+            }
+            #expect(queue.count(of: client) == 0)
+        }
+        #expect(queue.count == 0 && queue.count(of: "long") == 1)
+        queue.ended(long.turn, after: 1)
+        #expect(queue.count(of: "long") == 0)
     }
 
     /// In any order of operations, at most so many jobs of a client run, and all do in the end.
@@ -101,13 +138,15 @@ struct TurnQueueTests {
         var random = SeededRandom(seed: seed)
         let runningMax = Int(seed % 3) + 1
         var queue = TurnQueue<Job>(runningMax: runningMax)
-        var (submitted, running): ([String?: Int], [Job]) = ([:], [])
+        var submitted: [String?: Int] = [:]
+        var running: [TurnQueue<Job>.Turn] = []
         var taken: [String?: Int] = [:]
         func take() -> Bool {
-            guard let (job, client) = queue.takeNext() else { return false }
+            guard let (job, turn) = queue.takeNext() else { return false }
+            let client = turn.client
             #expect(job.client == client && job.number == taken[client, default: 0], "seed \(seed)")
             taken[client, default: 0] += 1
-            running.append(job)
+            running.append(turn)
             if let client {
                 #expect(running.count { $0.client == client } <= runningMax, "seed \(seed)")
             }
@@ -122,14 +161,13 @@ struct TurnQueueTests {
             case 1: _ = take()
             default:
                 guard !running.isEmpty else { continue }
-                let job = running.remove(at: Int(random.next() % UInt64(running.count)))
-                queue.ended(of: job.client)
+                queue.ended(running.remove(at: Int(random.next() % UInt64(running.count))))
             }
         }
         while queue.count > 0 || !running.isEmpty {
             while take() {}
             guard !running.isEmpty else { break }
-            queue.ended(of: running.removeFirst().client)
+            queue.ended(running.removeFirst())
         }
         #expect(queue.count == 0 && taken == submitted, "seed \(seed)")
     }
@@ -149,7 +187,8 @@ struct TurnQueueTests {
                 let client = random.next() % 5 == 0 ? nil : "\(random.next() % 6)"
                 queue.append(Job(client: client, number: submitted[client, default: 0]), of: client)
                 submitted[client, default: 0] += 1
-            } else if let job = queue.takeNext()?.job {
+            } else if let (job, turn) = queue.takeNext() {
+                queue.ended(turn)
                 #expect(job.number == done[job.client, default: 0], "seed \(seed)")
                 done[job.client, default: 0] += 1
                 guard let client = job.client else { continue }

@@ -133,7 +133,9 @@ final class TopicNotifier {
     private func takeTurn() {
         isTurnPosted = false
         var turn = PublisherTurn(milliseconds: parts.limits.eventsTurnMs)
-        while short.count > 0, turn.takesOne(), let (id, _) = short.takeNext() {
+        while short.count > 0, turn.takesOne(), let (id, ofClient) = short.takeNext() {
+            let start = monotonicNanoseconds()
+            defer { short.ended(ofClient, after: nanoseconds(since: start)) }
             guard let topic = registry.topics[id], case .working(let sent) = topic.events,
                 let queued = topic.takeQueued(), var update = update(topic, queued.wanted, queued.window)
             else { continue }
@@ -181,17 +183,17 @@ final class TopicNotifier {
 
     private func begin(_ readings: ReferenceWritableKeyPath<TopicNotifier, ReadingQueue>) {
         while self[keyPath: readings].running < self[keyPath: readings].runningMax,
-            let (id, client) = self[keyPath: readings].queue.takeNext()
+            let (id, turn) = self[keyPath: readings].queue.takeNext()
         {
             guard let topic = registry.topics[id], let queued = topic.takeQueued(),
                 var update = update(topic, queued.wanted, queued.window)
             else {
-                self[keyPath: readings].queue.ended(of: client)
+                self[keyPath: readings].queue.ended(turn)
                 continue
             }
             if update.hasManyChanges, !self[keyPath: readings].isLong {
                 // More have come meanwhile.
-                self[keyPath: readings].queue.ended(of: client)
+                self[keyPath: readings].queue.ended(turn)
                 work(topic, update.queued, after: topic.sentVersion)
                 continue
             }
@@ -199,15 +201,17 @@ final class TopicNotifier {
             if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
             let (line, limits, isLong) = (line, parts.limits, self[keyPath: readings].isLong)
             // Long ones wait for other long reads as if for one client: few run at a time, clients in turn.
-            parts.store.submitRead(of: isLong ? nil : Self.readerName(of: client), isLong: isLong) { [update] in
+            parts.store.submitRead(of: isLong ? nil : Self.readerName(of: turn.client), isLong: isLong) { [update] in
                 var update = update
                 let meter =
                     isLong
                     ? nil : ReadingMeter(rows: limits.unreservedReadRowsMax, bytes: limits.catchUpBytesMax)
+                let start = monotonicNanoseconds()
                 let members = Result { try update.work(meter)?.shared(from: limits.sharedEventBytesMin) }
+                let time = nanoseconds(since: start)
                 line.post { [update] registry in
                     registry.notifier.worked(id, update, members)
-                    registry.notifier.ended(client, isLong: isLong)
+                    registry.notifier.ended(turn, after: time, isLong: isLong)
                 }
             }
         }
@@ -220,10 +224,10 @@ final class TopicNotifier {
     /// The beginning of these names.
     static let readerNamePrefix = "topics of "
 
-    private func ended(_ client: String?, isLong: Bool) {
+    private func ended(_ turn: TurnQueue<UInt64>.Turn, after time: Int, isLong: Bool) {
         let readings = isLong ? \TopicNotifier.longReadings : \TopicNotifier.shortReadings
         self[keyPath: readings].running -= 1
-        self[keyPath: readings].queue.ended(of: client)
+        self[keyPath: readings].queue.ended(turn, after: time)
         beginQueued()
     }
 
