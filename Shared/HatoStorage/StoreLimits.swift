@@ -5,7 +5,8 @@ public struct StoreLimits: Sendable, Hashable {
     public var groupWritesMax = 256
     /// A group ends after the write that reaches this many bytes of keys, values and records.
     public var groupBytesMax = 8 << 20
-    /// A group ends after the write with which planning it has taken so long: its writes wait for each other.
+    /// A group ends after the write with which planning it has taken so long, if no other is being made durable: its
+    /// writes wait for each other.
     public var groupMicrosecondsMax = 5_000
     /// A group of at least this many writes is made durable on another thread while more are planned; for fewer, waking
     /// that thread takes longer than planning them.

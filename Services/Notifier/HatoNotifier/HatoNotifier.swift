@@ -1,12 +1,10 @@
 // Gets every notification to its devices at least once.
 //
 // Triggers/ `CompiledTrigger` decides (pure) what a change means; `TriggerFeeds` follows the feed of each database
-// that
-//            has triggers and accepts what they make, the cursor in the same transaction.
+//            that has triggers and accepts what they make, the cursor in the same transaction.
 // Outbox/ `Outbox` writes every step of a delivery durably; `DeliveryStateMachine` and `BackoffPolicy` decide (pure)
 //            what the step is; `Dispatcher` leases what is due, has it sent, and sleeps until the next is due.
-// Records/
-// the rows and their keys. Methods/ the requests of the model.
+// Records/ the rows and their keys. Methods/ the requests of the model.
 //
 // Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` (the attempts in flight), `Sweeper` (the
 // age of rows). Everything else is values and transactions.

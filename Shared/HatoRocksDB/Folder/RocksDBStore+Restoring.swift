@@ -72,8 +72,8 @@ extension RocksDBStore {
             try BackupContents.check(draft, name: backup)
             try checkTables(draft, of: backup)
             try BackupContents.noteOpening(draft)
-            let restored = try verify(draft, options)
             try RowRemoval.remove(options.restoredWithout, from: draft, options)
+            let restored = try verify(draft, options)
             guard try Files.renameFolder(draft, to: target) else { throw notEmpty(data, holds: "store") }
             return restored
         } catch {

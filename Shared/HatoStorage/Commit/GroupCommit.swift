@@ -187,7 +187,11 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         planned.time = monotonicNanoseconds()
         while let submission = planned.order.first {
             if let error = verdict.withLock({ $0 }) { throw error }
-            if case .snapshot = submission { try syncThread.waitUntilIdle() }
+            if case .snapshot = submission {
+                try syncThread.waitUntilIdle()
+                // The client is not charged for the sync of others.
+                planned.time = monotonicNanoseconds()
+            }
             switch submission {
             case .write(let write): apply(write, to: &planned.group)
             case .snapshot(let pending): try add(pending, to: &planned.group)

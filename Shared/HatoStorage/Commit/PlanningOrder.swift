@@ -11,6 +11,8 @@ struct PlanningOrder {
     var arrived: [Submission] = []
     /// The number of submissions in `arrived` that are planned.
     private var done = 0
+    /// The submissions of `arrived` from `done` up to here are of one client.
+    private var checked = 0
     private var turns = TurnQueue<Submission>()
     /// The next of `turns`; nil when clients take no turns.
     private var next: (job: Submission, turn: TurnQueue<Submission>.Turn)?
@@ -45,13 +47,14 @@ struct PlanningOrder {
 
     /// Adds what has arrived, and puts all in order.
     mutating func add(_ submissions: inout [Submission]) {
-        if done < arrived.count {
+        if done == arrived.count {
+            removePlanned()
+            swap(&arrived, &submissions)
+        } else {
+            // What is planned is not kept until nothing is left.
+            if done >= arrived.count - done { forgetPlanned() }
             arrived.append(contentsOf: submissions)
             submissions.removeAll(keepingCapacity: submissions.count <= Self.keptMax)
-        } else {
-            swap(&arrived, &submissions)
-            submissions.removeAll(keepingCapacity: submissions.count <= Self.keptMax)
-            done = 0
         }
         arrange()
     }
@@ -66,10 +69,12 @@ struct PlanningOrder {
         if next == nil { next = turns.takeNext() }
     }
 
-    private func hasSeveralClients(atLeast countMin: Int) -> Bool {
+    private mutating func hasSeveralClients(atLeast countMin: Int) -> Bool {
         guard arrived.count - done >= countMin else { return false }
         let client = arrived[done].client
-        return arrived[done...].contains { $0.client != client }
+        guard !arrived[max(done, checked)...].contains(where: { $0.client != client }) else { return true }
+        checked = arrived.count
+        return false
     }
 
     /// The first submission has been planned.
@@ -89,6 +94,11 @@ struct PlanningOrder {
     /// Lets go of what is planned, when all is.
     mutating func removePlanned() {
         arrived.removeAll(keepingCapacity: arrived.count <= Self.keptMax)
-        done = 0
+        (done, checked) = (0, 0)
+    }
+
+    private mutating func forgetPlanned() {
+        arrived.removeFirst(done)
+        (done, checked) = (0, max(0, checked - done))
     }
 }

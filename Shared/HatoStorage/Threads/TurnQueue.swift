@@ -4,8 +4,10 @@
 ///   a job takes is known when it has ended (`ended`); before, each counts as `costMin`. So where all jobs
 ///   take the same time, a client waits for one job of each other client, however many jobs the others have; and one
 ///   that has waited for none waits for about one job of all others together, however long they take.
+/// - New clients begin just below the time of the one whose turn it is. While they come one after another, so that it
+///   does not move on, it does with the work that is done (`age`): they pass no client for ever.
 /// - The jobs of one client run in the order in which they were appended, and so many at a time.
-/// - While jobs of the service and of clients wait, they alternate.
+/// - While jobs of the service and of clients wait, they alternate, however long they take.
 package struct TurnQueue<Job> {
     /// Whose job `takeNext` has returned: until `ended`, the client keeps its slot.
     package struct Turn {
@@ -48,6 +50,10 @@ package struct TurnQueue<Job> {
     private static var idleMin: Int { 256 }
     /// Clients without jobs that are kept at most, of those that have had more than the least time.
     private static var idleMax: Int { 4_096 }
+    /// What one job counts for `age` at most.
+    private static var agingMax: Int { 1_000_000 }
+    /// How far `age` is behind `now` at most: more than it moves while each client has one turn.
+    private static var lag: Int { 2 * agingMax }
     /// Where the time begins again when nothing waits.
     private static var timeMax: Int { 1 << 60 }
 
@@ -62,8 +68,10 @@ package struct TurnQueue<Job> {
     private var idleLimit = Self.idleMin
     /// Those of which a job may run next, by the time they have had.
     private var turns = TurnHeap()
-    /// The time that the client of the last job had had before it: new clients begin just below it.
+    /// The time that the client of the last job had had before it.
     private var now = 0
+    /// Half of the time that each client that waits would have had of all work, counted from where `now` was.
+    private var age = -Self.lag
     /// The most that a client which is idle has had.
     private var latest = 0
     private var isServiceNext = true
@@ -80,8 +88,7 @@ package struct TurnQueue<Job> {
         let slot = slots[client] ?? add(client)
         if clients[slot].isIdle {
             idleCount -= 1
-            // A client that begins to wait comes before those that have had as much.
-            clients[slot].time = max(clients[slot].time, now - Self.costMin)
+            clients[slot].time = max(clients[slot].time, beginning)
         }
         clients[slot].append(job)
         lineUp(slot)
@@ -107,6 +114,7 @@ package struct TurnQueue<Job> {
         guard turn.client != nil, clients.indices.contains(slot), clients[slot].running > 0 else { return }
         clients[slot].running -= 1
         clients[slot].time += min(max(0, time - Self.costMin), Self.costMax)
+        age += min(max(0, time), Self.agingMax) / (2 * max(1, slots.count - idleCount))
         lineUp(slot)
         guard clients[slot].isIdle else { return }
         idleCount += 1
@@ -132,6 +140,7 @@ package struct TurnQueue<Job> {
             clients[slot].running += 1
             clients[slot].time = max(time, now) + Self.costMin
             now = max(now, time)
+            age = max(age, now - Self.lag)
             lineUp(slot)
             return (job, Turn(client: clients[slot].name, slot: slot))
         }
@@ -147,8 +156,11 @@ package struct TurnQueue<Job> {
 
     // MARK: Clients without jobs
 
+    /// The time with which a new client begins.
+    private var beginning: Int { max(now, age) - Self.costMin }
+
     private mutating func add(_ name: String) -> Int {
-        let client = Client(name: name, time: now - Self.costMin)
+        let client = Client(name: name, time: beginning)
         let slot = freeSlots.popLast() ?? clients.count
         if slot < clients.count { clients[slot] = client } else { clients.append(client) }
         slots[name] = slot
@@ -158,15 +170,15 @@ package struct TurnQueue<Job> {
 
     /// No client waits or runs: all begin with the same time again.
     private mutating func allAreIdle() {
-        now = latest + Self.costMin
+        now = max(now, age, latest) + Self.costMin
         guard slots.count > Self.idleMin || now > Self.timeMax else { return }
         (slots, clients, freeSlots) = ([:], [], [])
-        (idleCount, idleLimit, now, latest) = (0, Self.idleMin, 0, 0)
+        (idleCount, idleLimit, now, age, latest) = (0, Self.idleMin, 0, -Self.lag, 0)
     }
 
     /// Forgets clients that would begin here anyhow; all without jobs when there are very many.
     private mutating func forgetIdle() {
-        let limit = idleCount >= Self.idleMax ? Int.max : now - Self.costMin
+        let limit = idleCount >= Self.idleMax ? Int.max : beginning
         for (name, slot) in slots where clients[slot].isIdle && clients[slot].time <= limit {
             slots[name] = nil
             clients[slot] = Client(name: "", time: 0)

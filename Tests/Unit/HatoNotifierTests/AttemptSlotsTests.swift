@@ -98,6 +98,14 @@ import Testing
         #expect(wait <= 1_000 + Attack.step)
     }
 
+    /// They never have all slots of the host, so that the last ones are for users whose receivers responded.
+    @Test func aNewUserAtAHostOfSilentOnesWaitsNoLongerThanAttemptsTakeToBeSlow() {
+        var attack = Attack(accounts: 12, at: "h")
+        // Each of them first has all that it may; then their receivers are known not to respond.
+        let wait = attack.longestWait(in: 60_000) { "new\($0)" }
+        #expect(wait <= 12_000)
+    }
+
     /// As a receiver on a loaded machine.
     @Test func aUserWhoseReceiverWasSlowOnceWaitsNoLongerThanAttemptsTakeToBeSlow() {
         var attack = Attack(accounts: 33, hosts: 32)

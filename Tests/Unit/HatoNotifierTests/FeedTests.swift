@@ -96,6 +96,19 @@ import Testing
         await notifier.stop()
     }
 
+    /// A path can come from data.
+    @Test func whatCanNeverBeReadStopsNoTrigger() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        notifier.messages.fail(with: RPCError.invalidArgument("path", reason: "invalid_path", "no such path"))
+        notifier.messages.push("1")
+        try await eventually("the cursor moves") { try await notifier.stats.cursors.first?.version ?? 0 > 0 }
+        notifier.messages.fail(with: nil)
+        notifier.messages.push("2")
+        try await eventually("delivered") { bodies == ["2"] }
+        await notifier.stop()
+    }
+
     @Test func theCursorMovesThoughNothingMatches() async throws {
         let notifier = try await started()
         try await notifier.setTrigger()

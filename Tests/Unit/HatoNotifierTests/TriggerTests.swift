@@ -126,6 +126,15 @@ import Testing
         #expect(try compiled(trigger(.init(uids: ["u1"]))).recipientsPath(change()) == nil)
     }
 
+    /// Messages would refuse to read there, for every change again.
+    @Test func aFieldNamesNoPathThatHasNoKeys() throws {
+        let compiled = try compiled(trigger(.init(uidsAt: "/groups/{after.group}")))
+        #expect(compiled.recipientsPath(change(after: ["group": "g"]))?.text == "/groups/g")
+        for wrong in [".priority", "g/.priority", "a.b", "$"] {
+            #expect(compiled.recipientsPath(change(after: ["group": .string(wrong)])) == nil, "\(wrong)")
+        }
+    }
+
     @Test func onlyItsPatternAndTypesFire() throws {
         let compiled = try compiled(trigger())
         #expect(compiled.matches(change()))

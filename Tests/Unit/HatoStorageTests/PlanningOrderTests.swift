@@ -107,6 +107,30 @@ struct PlanningOrderTests {
         }
     }
 
+    /// More always waits: an array that is emptied when all is planned would never be.
+    @Test func whatIsPlannedIsNotKept() throws {
+        for clients in [["a"], [nil], ["a", "b"]] {
+            var order = PlanningOrder()
+            var written: [WeakWrite] = []
+            for round in 0..<1_000 {
+                var arriving = clients.flatMap { Self.writes(of: $0, 2 * round..<2 * round + 2) }
+                written += try arriving.map { WeakWrite(write: try Self.write($0)) }
+                order.add(&arriving)
+                // As many as came, but for some at the beginning.
+                for _ in 0..<(round < 10 ? 1 : 2 * clients.count) where order.first != nil {
+                    order.removeFirst(after: PlanningOrder.arrivalTime)
+                }
+                #expect(written.count { $0.write != nil } <= 2 * order.rest.count + 4)
+                written.removeAll { $0.write == nil }
+            }
+            #expect(order.rest.count > 5)
+        }
+    }
+
+    private struct WeakWrite {
+        weak var write: NamedWrite?
+    }
+
     @Test func nothingIsLostWhenPlanningEnds() {
         var order = PlanningOrder()
         order.arrived = Self.writes(of: "a", 0..<50) + Self.writes(of: nil, 0..<50)

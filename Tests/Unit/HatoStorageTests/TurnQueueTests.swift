@@ -71,6 +71,29 @@ struct TurnQueueTests {
         #expect(queue.takeNext()?.turn.client == "alone")
     }
 
+    /// Each has had nothing when it comes, and there is always one that waits.
+    @Test func clientsThatComeOneAfterAnotherPassNoneForEver() throws {
+        for time in [1_500, 20_000, 5_000_000] {
+            var queue = TurnQueue<Job>()
+            queue.append(Job(client: "v", number: 0), of: "v")
+            queue.append(Job(client: "v", number: 1), of: "v")
+            let first = try next(of: &queue)
+            #expect(first.job == Job(client: "v", number: 0))
+            queue.ended(first.turn, after: time)
+            queue.append(Job(client: "0", number: 0), of: "0")
+            var (passed, client) = (0, "")
+            while client != "v", passed < 10_000 {
+                passed += 1
+                queue.append(Job(client: "\(passed)", number: 0), of: "\(passed)")
+                let next = try self.next(of: &queue)
+                client = next.job.client ?? ""
+                queue.ended(next.turn, after: time)
+            }
+            // Jobs longer than a millisecond count as one.
+            #expect(passed * min(time, 1_000_000) <= 8 * (time + 2_000_000), "\(time)")
+        }
+    }
+
     @Test func jobsOfTheServiceAndOfClientsAlternate() {
         var queue = TurnQueue<Job>()
         for number in 0..<4 {

@@ -76,8 +76,14 @@ struct OperationAuthoriser {
     private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesContext {
         let query = query.flatMap { $0.isDefault ? nil : RulesQuery($0) } ?? RulesQuery()
         var situation = RulesContext(auth: RulesAuth(caller), now: now, before: stored, query: query)
-        situation.steps = database.meter.steps
+        situation.steps = steps
         return situation
+    }
+
+    private var steps: RulesStepLimits {
+        var steps = database.meter.steps
+        if let stepsMax { steps.operationStepsMax = min(steps.operationStepsMax, stepsMax) }
+        return steps
     }
 
     // MARK: Writes
@@ -108,8 +114,7 @@ struct OperationAuthoriser {
     private func situation(_ caller: Caller, writing targets: [RulesTarget]) -> RulesContext {
         var situation = RulesContext(
             auth: RulesAuth(caller), now: now, before: stored, after: WrittenData(targets, over: stored))
-        situation.steps = database.meter.steps
-        if let stepsMax { situation.steps.operationStepsMax = min(situation.steps.operationStepsMax, stepsMax) }
+        situation.steps = steps
         return situation
     }
 

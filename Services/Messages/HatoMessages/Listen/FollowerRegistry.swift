@@ -130,8 +130,8 @@ final class FollowerRegistry {
         follower.state = .loading
         let (line, id, store) = (line, follower.id, parts.store)
         let (position, matcher, database) = (follower.position, follower.matcher, follower.database.id)
-        // Only administrators follow.
-        store.submitRead(of: follower.connection.client(speakingAs: .administrator)) {
+        // Only administrators follow: their pages wait for no requests of others from the same address.
+        store.submitRead(of: "followers of " + follower.connection.client(speakingAs: .administrator)) {
             let page = Result { try FeedPage.read(after: position, store, matcher, database) }
             line.post { $0.follows.loaded(id, page) }
         }

@@ -10,8 +10,8 @@ import HatoPush
 ///
 /// - Attempts that run for longer than `slowAfter` are slow. At most `slowMax` of them are kept, half of all attempts
 ///   at most; beyond, `timePassed` ends some. So the other slots, the reserve, are free again after `slowAfter` at the
-///   latest. The same holds for the slots of a host that has none free; some of them are for users whose receivers
-///   responded.
+///   latest. The same holds for the slots of a host that has none free for new users; some of them are for users whose
+///   receivers responded.
 /// - The more attempts and silent hosts (`ReceiverHistory`) a user has, the more of the reserve must stay free when
 ///   another attempt of the user begins; still more if no receiver of the user has responded in time. The last slots
 ///   are for users that have neither attempts nor silent hosts, and had such a response.
@@ -104,10 +104,15 @@ struct AttemptSlots: Sendable {
         }
     }
 
-    /// How many may be slow at a host whose slots are all taken.
+    /// Whether a host admits no users, or only those whose receivers responded.
+    private func isCrowded(_ host: String) -> Bool {
+        atHost[host, default: 0] >= policy.attemptsPerHostMax - policy.attemptsPerHostMax / 4
+    }
+
+    /// How many may be slow at a crowded host.
     private var slowAtHostMax: Int { (policy.attemptsPerHostMax + 1) / 2 }
 
-    /// Ends slow attempts beyond `slowMax`, and those beyond the half of a full host, and returns their numbers: first
+    /// Ends slow attempts beyond `slowMax`, and those beyond the half of a crowded host, and returns their numbers: first
     /// those of the users that have the most slow attempts and silent hosts together, and of one user those that have
     /// run the longest.
     mutating func timePassed(at now: Int64) -> [Int] {
@@ -115,7 +120,7 @@ struct AttemptSlots: Sendable {
         let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }
         var excessCount = slow.count - slowMax
         var excessAt: [String: Int] = [:]
-        for host in slow.map(\.group.host) where !admitsHost(host) {
+        for host in slow.map(\.group.host) where isCrowded(host) {
             excessAt[host] = excessAt[host, default: -slowAtHostMax] + 1
         }
         guard excessCount > 0 || excessAt.contains(where: { $0.value > 0 }) else { return [] }
@@ -146,7 +151,7 @@ struct AttemptSlots: Sendable {
     /// When `timePassed` is to be called: an attempt beyond `slowMax` becomes slow, or a silent host is forgotten. Nil:
     /// not before an attempt begins or ends.
     var nextChange: Int64? {
-        let full = atHost.keys.filter { !admitsHost($0) }
+        let full = atHost.keys.filter(isCrowded)
         guard count >= slowMax || !full.isEmpty else { return nil }
         func excess(_ attempts: [Attempt], beyond max: Int) -> Int64? {
             attempts.map(\.began).sorted().dropFirst(max).first.map { $0 + policy.slowAfter.milliseconds }

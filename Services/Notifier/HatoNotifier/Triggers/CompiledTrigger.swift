@@ -163,7 +163,10 @@ struct CompiledTrigger: Sendable {
     func recipientsPath(_ change: FeedChange) -> TreePath? {
         guard case .keys(let template) = recipients else { return nil }
         // A field can hold a slash; then this is no path, or another one than was meant. It leads to uids at most.
-        return try? TreePath(template.filled(with: change, until: TreeLimits.pathBytesMax))
+        let text = template.filled(with: change, until: TreeLimits.pathBytesMax)
+        guard let path = try? TreePath(text) else { return nil }
+        // A priority has no keys.
+        return path.isPriority ? nil : path
     }
 
     /// Where the recipients are to be found; nil when there are none.

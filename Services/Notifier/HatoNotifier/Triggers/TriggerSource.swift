@@ -121,14 +121,18 @@ struct TriggerSource: Sendable {
 
     /// Throws the error of what may be read later; the trigger goes without what can never be read.
     ///
-    /// Messages that does not understand the request is another version: the notifier waits until it is replaced.
+    /// Messages that does not understand the request is another version: the notifier waits until it is replaced. Not so
+    /// where it refuses a path, which can come from data: one change would stop all triggers.
     static func mayPassOver(_ error: RPCError) -> Bool {
-        if error.isRetryable { return false }
+        if error.isRetryable || error.reason == Self.reasonOfEarlierVersion { return false }
         switch error.code {
-        case .unavailable, .unauthenticated, .invalidArgument, .invalidParams, .methodNotFound: return false
+        case .unavailable, .unauthenticated, .invalidParams, .methodNotFound: return false
         default: return true
         }
     }
+
+    /// An earlier version reads no keys alone together with a query.
+    private static let reasonOfEarlierVersion = "shallow_alone"
 
     private func passOver(_ error: RPCError, _ path: TreePath) throws {
         guard Self.mayPassOver(error) else { throw error }
