@@ -143,6 +143,34 @@ import Testing
         #expect(uids(round.leases) == ["u1299"])
     }
 
+    /// A host at which many users wait is searched for a part of a round, and goes on there in the next one.
+    @Test func groupsBehindHundredsAtOneHostHaveTheirTurnInTheSameRound() async throws {
+        let outbox = try await outbox(MemoryStore()) {
+            ($0.attemptsPerUserMax, $0.attemptsPerHostMax, $0.attemptsInFlightMax) = (1, 8, 1_000)
+        }
+        let users = (0..<300).map { "u\(1_000 + $0)" }
+        for user in users { try await outbox.addDevice(user, of: user, at: "a.example.com") }
+        try await outbox.addDevice("good", of: "good", at: "z.example.com")
+        try await outbox.send("a", to: users + ["good"])
+        // Six of eight slots are taken: the others are for users whose receivers responded.
+        var slots = AttemptSlots(outbox.policy)
+        for user in 0..<6 { slots.began(AttemptGroup(host: "a.example.com:443", uid: "\(user)"), at: clock.now) }
+        let other = slots.began(AttemptGroup(host: "elsewhere", uid: "good"), at: clock.now)
+        #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
+        slots.ended(other, delivered, at: clock.now)
+        var round = try await outbox.lease(limit: 8, beside: slots)
+        #expect(uids(round.leases) == ["good"] && round.nextDueAt == clock.now + 50)
+        // One of the last users is found, though each round skips few.
+        round.slots.ended(
+            round.slots.began(AttemptGroup(host: "elsewhere", uid: "u1290"), at: clock.now), delivered, at: clock.now)
+        var rounds = 0
+        while round.leases.allSatisfy({ $0.group.uid != "u1290" }), rounds < 10 {
+            round = try await outbox.lease(limit: 8, beside: round.slots)
+            rounds += 1
+        }
+        #expect(rounds <= 5)
+    }
+
     /// What is new and what waits get slots side by side.
     @Test func whatWaitsIsNotStarvedByWhatComes() async throws {
         let outbox = try await outbox(MemoryStore())

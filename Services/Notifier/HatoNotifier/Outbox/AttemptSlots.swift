@@ -40,6 +40,9 @@ struct AttemptSlots: Sendable {
     private var lastNumber = 0
     /// The group of lanes that had its turn last; the next one goes on behind it.
     var turn: AttemptGroup?
+    /// By host: the last of many groups that were skipped; the next turn of the host goes on behind it.
+    private var lastSkipped: [String: AttemptGroup] = [:]
+    private static let lastSkippedMax = 1_024
 
     init(_ policy: DeliveryPolicy) {
         self.policy = policy
@@ -76,6 +79,15 @@ struct AttemptSlots: Sendable {
         let parts = receivers.isPrompt(uid) ? load * Self.partsOfKnown : 1 + load * Self.partsOfUnknown
         return reserve * min(parts, Self.reserveParts) / Self.reserveParts
     }
+
+    /// Many groups of a host were skipped, this one last.
+    mutating func skipped(from group: AttemptGroup) {
+        if lastSkipped.count >= Self.lastSkippedMax { lastSkipped = [:] }
+        lastSkipped[group.host] = group
+    }
+
+    /// The group behind which the host's turn goes on; once.
+    mutating func takeLastSkipped(at host: String) -> AttemptGroup? { lastSkipped.removeValue(forKey: host) }
 
     // MARK: Events
 

@@ -63,12 +63,16 @@ extension Outbox {
 private struct Leasing {
     /// Groups that `takeTurns` skips: each costs a search, and many thousands may wait.
     private static let skippedMax = 128
+    /// The same at one host, so that its groups keep those of other hosts waiting for one round at most.
+    private static let skippedAtHostMax = skippedMax / 2
 
     var round: LeaseRound
     private let end: Int64
     private let policy: DeliveryPolicy
     /// Where each group of parked lanes goes on: a transaction does not see its own writes.
     private var visited: [AttemptGroup: RecordKey] = [:]
+    /// How many groups of a host were skipped.
+    private var skipped: [String: Int] = [:]
 
     init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy) {
         self.round = round
@@ -101,7 +105,7 @@ private struct Leasing {
     mutating func takeTurns(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
         var position = round.slots.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
         // The first pass begins in the middle: a whole one must find nothing.
-        var (visits, visitsOfPass, emptyPasses, skipped) = (0, 0, 0, 0)
+        var (visits, visitsOfPass, emptyPasses, skippedCount) = (0, 0, 0, 0)
         while round.leases.count < limit, emptyPasses < 2 {
             guard visits < rowsMax else {
                 round.isFull = true
@@ -115,12 +119,16 @@ private struct Leasing {
                 continue
             }
             position = group.key.end ?? position
+            if let last = round.slots.takeLastSkipped(at: group.host),
+                !last.key.bytes.lexicographicallyPrecedes(group.key.bytes)
+            {
+                position = last.key.end ?? position
+                continue
+            }
             guard round.slots.admits(group) else {
-                if !round.slots.admitsHost(group.host) {
-                    position = AttemptGroup.hostKey(group.host).end ?? position
-                }
-                skipped += 1
-                guard skipped < Self.skippedMax else {
+                if skips(group) { position = AttemptGroup.hostKey(group.host).end ?? position }
+                skippedCount += 1
+                guard skippedCount < Self.skippedMax else {
                     round.slots.turn = group
                     round.hasSkippedMany = true
                     return
@@ -137,6 +145,16 @@ private struct Leasing {
             round.slots.turn = group
             try visit(lane, &draft)
         }
+    }
+
+    /// Returns whether the other groups of its host are skipped, too.
+    private mutating func skips(_ group: AttemptGroup) -> Bool {
+        guard round.slots.admitsHost(group.host) else { return true }
+        skipped[group.host, default: 0] += 1
+        guard skipped[group.host, default: 0] >= Self.skippedAtHostMax else { return false }
+        round.slots.skipped(from: group)
+        round.hasSkippedMany = true
+        return true
     }
 
     /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read.
