@@ -5,8 +5,8 @@
 /// taken the result.
 ///
 /// - At most `runningMax` large reads run at a time, so that readers stay free for small ones.
-/// - Clients take turns; among those with open reservations, the one that holds the least is first, and among the
-///   others the one whose peers kept reservations open for the least time lately, in seconds. The reads of one client
+/// - Clients take turns; among those with open reservations, the one that holds the least is first. Of the others
+///   the one is first whose peers kept reservations open for the least time lately, in seconds. The reads of one client
 ///   are granted in the order in which they came.
 /// - What is held above `memoryMax` stays free of these reads, for small ones and for requests.
 /// - The first reservation of a client needs free memory for itself, and leaves as much again for the next client
@@ -14,7 +14,9 @@
 ///   that does finds memory. Each further one leaves as much free as the client then holds, and keeps the client within
 ///   `clientMax`.
 /// - Where nothing fits, `beyondMax` clients without an open reservation get one beyond that: reads always make
-///   progress. Clients that must leave memory for the next one leave the last of these, while a reservation is open.
+///   progress. While a reservation is open, clients that must leave memory for the next one leave the last of these to
+///   others. Of three and more, another one is for clients whose peers took their last result within a second: however
+///   many new clients come at once, they wait for none of them.
 /// - A batch has one reservation for all its entries. A further large read of it waits for its turn to run, not for
 ///   memory.
 ///
@@ -57,6 +59,9 @@ struct ReadReservationQueue {
     private struct Keeping {
         var milliseconds: UInt64 = 0
         var at: UInt64 = 0
+        /// Whether the last one was taken within a second.
+        var isPrompt = false
+
 
         func seconds(at now: UInt64) -> Int {
             let minutes = (now - min(now, at)) / 60_000
@@ -67,6 +72,7 @@ struct ReadReservationQueue {
             let before = UInt64(clamping: seconds(at: now)) * 1_000
             milliseconds = min(before, 1 << 40) + min(more, 1 << 40)
             at = now
+            isPrompt = more < 1_000
         }
     }
 
@@ -93,6 +99,8 @@ struct ReadReservationQueue {
     private var again = IndexedHeap<String, UInt64>()
     /// Clients without a reservation, by the seconds for which they kept reservations open, and by turn.
     private var first = IndexedHeap<String, Held>()
+    /// Those among them whose peers took their last result within a second, by turn.
+    private var prompt = IndexedHeap<String, UInt64>()
     /// Clients that want a further reservation, by what they hold; keys are too low rather than too high.
     private var further = IndexedHeap<String, Held>()
     private var open: [UInt64: Open] = [:]
@@ -176,6 +184,7 @@ struct ReadReservationQueue {
     mutating func heldChanged(_ name: String) {
         again.remove(name)
         first.remove(name)
+        prompt.remove(name)
         further.remove(name)
         guard let client = clients[name] else { return }
         guard let next = client.waiting.first?.key else {
@@ -189,13 +198,14 @@ struct ReadReservationQueue {
             if !opened.isRunning { again.insert(name, client.turn) }
         } else if client.open == 0 {
             first.insert(name, Held(amount: client.keeping.seconds(at: now), turn: client.turn))
+            if client.keeping.isPrompt { prompt.insert(name, client.turn) }
         } else {
             further.insert(name, Held(amount: .min, turn: client.turn))
         }
     }
 
     private mutating func noteFormer(_ name: String, _ keeping: Keeping) {
-        guard keeping.seconds(at: now) > 0 else { return }
+        guard keeping.isPrompt || keeping.seconds(at: now) > 0 else { return }
         if former.count >= Self.formerMax { former = former.filter { $0.value.seconds(at: now) > 0 } }
         if former.count >= Self.formerMax { former = [:] }
         former[name] = keeping
@@ -221,7 +231,7 @@ struct ReadReservationQueue {
         now = max(now, memory.now)
         guard runningCount < runningMax else { return nil }
         if let name = nextClient(memory) { return grant(name) }
-        guard isNextBeyond, let name = first.first?.key else { return nil }
+        guard let name = nextBeyond else { return nil }
         let request = grant(name)
         if let request { beyond.insert(request.id) }
         return request
@@ -274,14 +284,15 @@ struct ReadReservationQueue {
     func isAwaited(_ connection: UInt64, of client: String, used: Int, held: Int) -> Bool {
         let own = idsByConnection[connection]?.filter { open[$0] == nil } ?? []
         let after = used + size.bytes
-        guard after <= size.memoryMax else { return !isNextBeyond && waitingForMemory > own.count }
+        guard after <= size.memoryMax else { return nextBeyond == nil && waitingForMemory > own.count }
         guard held + size.bytes > min(clientMax, size.memoryMax - after) else { return false }
         return (clients[client]?.waitingForMemory ?? 0) > own.count { requests[$0]?.client == client }
     }
 
-    /// Whether the first of those without an open reservation gets one where nothing fits.
-    private var isNextBeyond: Bool {
-        guard let (_, rank) = first.first, beyond.count < size.beyondMax else { return false }
-        return rank.amount == 0 || open.isEmpty || beyond.count + 1 < size.beyondMax
+    /// The client without an open reservation that gets one where nothing fits.
+    private var nextBeyond: String? {
+        guard let (name, rank) = first.first, beyond.count < size.beyondMax else { return nil }
+        let left = (size.beyondMax >= 3 ? 1 : 0) + (rank.amount > 0 ? 1 : 0)
+        return open.isEmpty || beyond.count + left < size.beyondMax ? name : prompt.first?.key
     }
 }

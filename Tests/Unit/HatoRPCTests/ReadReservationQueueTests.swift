@@ -146,18 +146,31 @@ struct ReadReservationQueueTests {
     }
 
     @Test func placesBeyondTheLimitAreForAsManyClientsAndTheLastForOneThatTakesItsResults() throws {
-        var world = World(limit: 0, runningMax: 100, beyondMax: 3)
-        for number in 0..<3 { world.outgrew("user\(number)") }
+        var world = World(limit: 0, runningMax: 100, beyondMax: 4)
+        // One that takes what it gets waits for no new clients.
+        world.outgrew("bea")
+        let ofBea = world.next()
+        world.taken(try #require(ofBea))
+        for number in 0..<4 { world.outgrew("user\(number)") }
         while world.next() != nil {}
         #expect(world.open.count == 3)
+        world.outgrew("bea")
+        let next = world.next()
+        #expect(next?.client == "bea")
+        world.taken(try #require(next))
         world.now += 5_000
-        while let request = world.open.first { world.taken(request) }
-        for number in 0..<3 { world.outgrew("user\(number)") }
+        while let request = world.open.first {
+            world.taken(request)
+            while world.next() != nil {}
+        }
+        for number in 0..<4 { world.outgrew("user\(number)") }
         while world.next() != nil {}
         #expect(world.open.count == 2)
-        world.outgrew("anna")
-        let next = world.next()
-        #expect(next?.client == "anna")
+        for name in ["anna", "bea"] {
+            world.outgrew(name)
+            let next = world.next()
+            #expect(next?.client == name)
+        }
     }
 
     @Test func sizesLeaveMemoryToEachOther() {
