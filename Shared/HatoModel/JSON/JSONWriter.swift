@@ -10,7 +10,8 @@ public struct JSONWriter: Sendable {
     /// Whether a comma is needed before the next value or name.
     private var needsComma = false
 
-    public init() {}
+    /// A writer with capacity for a short text.
+    public init() { self.init(capacity: 128) }
 
     /// A writer with capacity for `capacity` bytes.
     public init(capacity: Int) { bytes.reserveCapacity(capacity) }
@@ -150,6 +151,26 @@ public struct JSONWriter: Sendable {
             appendEscaped(utf8)
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Begins a string; `appendToString` for each of its parts and `endString` follow.
+    @inline(__always)
+    public mutating func beginString() {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// A part of a string.
+    public mutating func appendToString(_ part: String) {
+        let utf8 = part.utf8Span.span
+        if plainRunEnd(in: utf8, from: 0) == utf8.count { append(utf8) } else { appendEscaped(utf8) }
+    }
+
+    /// Ends a string.
+    @inline(__always)
+    public mutating func endString() {
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
     }
 
     /// The name of a member from its UTF-8; its value follows.

@@ -18,21 +18,21 @@ public struct TreePath: Sendable, Hashable {
         keys.reserveCapacity(4)
         var isPriority = false
         let bytes = text.utf8.span
-        var (start, first) = (0, text.startIndex)
+        var start = 0
         while start < bytes.count {
             var end = start
             while end < bytes.count, bytes[end] != UInt8(ascii: "/") { end += 1 }
-            let last = text.utf8.index(first, offsetBy: end - start)
             if start < end {
                 if isPriority { throw TreePath.misplacedPriority(text) }
-                let segment = String(text[first..<last])
-                if segment.hasSameBytes(as: TreePath.prioritySegment) {
+                let segment = bytes.extracting(start..<end).withUnsafeBufferPointer {
+                    String(decoding: $0, as: UTF8.self)
+                }
+                if bytes[start] == UInt8(ascii: "."), segment.hasSameBytes(as: TreePath.prioritySegment) {
                     isPriority = true
                 } else {
                     keys.append(try TreePath.key(segment, of: text))
                 }
             }
-            if end < bytes.count { first = text.utf8.index(after: last) }
             start = end + 1
         }
         try self.init(checkingDepthOf: keys, isPriority: isPriority)
@@ -165,4 +165,15 @@ extension TreePath: CustomStringConvertible {
     public var description: String { text }
 }
 
-extension TreePath: FieldText {}
+extension TreePath: FieldText {
+    public func write(into writer: inout JSONWriter) {
+        writer.beginString()
+        if isRoot { writer.appendToString("/") }
+        for key in keys {
+            writer.appendToString("/")
+            writer.appendToString(key.text)
+        }
+        if isPriority { writer.appendToString("/.priority") }
+        writer.endString()
+    }
+}

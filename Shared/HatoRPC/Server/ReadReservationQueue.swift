@@ -62,7 +62,6 @@ struct ReadReservationQueue {
         /// Whether the last one was taken within a second.
         var isPrompt = false
 
-
         func seconds(at now: UInt64) -> Int {
             let minutes = (now - min(now, at)) / 60_000
             return Int(clamping: (minutes < 64 ? milliseconds >> minutes : 0) / 1_000)
