@@ -72,10 +72,25 @@ def hugeids_bytes():
             for number, method in enumerate(methods)}
 
 
+async def halfclosed(link):
+    """From 200 addresses, 16 gets of 1 MiB to 14 MiB; the connection sends no more and reads nothing."""
+    await link.open(receive_bytes=4_096, address=f"127.2.0.{1 + link.number % 200}")
+    paths = [link.random.choice(("big", "middle", "public")) for _ in range(16)]
+    await link.send(b"".join(link.payloads[path] for path in paths), count=16)
+    link.end_sending()
+    await link.parked(3 + 20 * link.random.random())
+
+
+def sizes_bytes():
+    return {name: line("messages.get", {"path": path})
+            for name, path in (("big", BIG), ("middle", MIDDLE), ("public", PUBLIC))}
+
+
 ATTACKS = (
     Attack("batchclose", (Role(batchclose, 72, accounts=24),), batchclose_bytes),
     Attack("parkbig", (Role(parkbig, 192, accounts=24),), parkbig_bytes),
     Attack("hold", (Role(hold, 96, accounts=24),), gets_bytes),
+    Attack("halfclosed", (Role(halfclosed, 600, accounts=60),), sizes_bytes),
     Attack("connectloop", (Role(connectloop, 24, accounts=24),), gets_bytes),
     Attack("hugeids", (Role(hugeids, 60, accounts=24),), hugeids_bytes),
 )

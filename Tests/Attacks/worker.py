@@ -55,13 +55,15 @@ class Link:
         self.token = worker.accounts[(role.first_account + number % role.accounts) % len(worker.accounts)]
         self.socket, self.received = None, bytearray()
 
-    async def open(self, service="messages", receive_bytes=None, as_user=True):
-        """Connects. Sends the credential, whose response stays unread."""
+    async def open(self, service="messages", receive_bytes=None, as_user=True, address=None):
+        """Connects, from an address. Sends the credential, whose response stays unread."""
         self.socket = socket.socket()
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        if address is not None:
+            self.socket.bind((address, 0))
         await self.worker.loop.sock_connect(self.socket, self.worker.ports.address(service))
         self.counts["connections"] += 1
         if as_user:
@@ -70,6 +72,9 @@ class Link:
     async def send(self, data, count=1):
         await self.worker.loop.sock_sendall(self.socket, data)
         self.counts["requests sent"] += count
+
+    def end_sending(self):
+        self.socket.shutdown(socket.SHUT_WR)
 
     async def line(self):
         """Reads to the end of a line. Returns its first bytes, and counts it."""
