@@ -84,6 +84,7 @@ struct LargeReads {
         if let holder, holder.running == read.key {
             read.size = min(holder.size + 1, sizes - 1)
             outgrown = holder.reservation
+            outgrown?.goes(because: .outgrown)
             self.holder = nil
         }
         let index = waiting.firstIndex { read.key < $0.key } ?? waiting.endIndex
@@ -173,6 +174,7 @@ struct LargeReads {
         guard let first = sentResponses.first, first.end <= position else { return [] }
         let taken = sentResponses.prefix { $0.end <= position }.map(\.reservation)
         sentResponses.removeFirst(taken.count)
+        for reservation in taken { reservation.goes(because: .taken) }
         return taken
     }
 }

@@ -10,6 +10,7 @@ public final class ReadReservation: Sendable {
     /// Its size, of `ProcessBudget.readSizes`.
     fileprivate let size: Int
     private let bytes: Atomic<Int>
+    private let outcome = Mutex(ReadReservationQueue.Outcome.dropped)
     fileprivate let account: ClientAccount
     private let budget: ProcessBudget
 
@@ -23,7 +24,7 @@ public final class ReadReservation: Sendable {
 
     deinit {
         counted()
-        budget.readTaken(id, size, account)
+        budget.readTaken(id, size, account, outcome.withLock { $0 })
     }
 
     /// What the result may take. A read that needs more begins again (`RPCReply.readAgain`), unless that is all that
@@ -32,6 +33,9 @@ public final class ReadReservation: Sendable {
 
     /// The result is complete, or the read has failed: the next one may run.
     public func readEnded() { budget.readEnded(id, size) }
+
+    /// Why it goes; without a call, because its connection has closed.
+    func goes(because outcome: ReadReservationQueue.Outcome) { self.outcome.withLock { $0 = outcome } }
 
     /// From now on the connection counts what the result takes.
     func counted() {
@@ -147,8 +151,10 @@ extension ProcessBudget {
         grantReads()
     }
 
-    fileprivate func readTaken(_ id: UInt64, _ size: Int, _ account: ClientAccount) {
-        largeReads.withLock { $0.queues[size].taken(id, at: Self.now) }
+    fileprivate func readTaken(
+        _ id: UInt64, _ size: Int, _ account: ClientAccount, _ outcome: ReadReservationQueue.Outcome
+    ) {
+        largeReads.withLock { $0.queues[size].taken(id, outcome, at: Self.now) }
         leave(account)
         grantReads()
     }

@@ -29,6 +29,16 @@ struct ReadReservationQueue {
         var client: String
     }
 
+    /// Why a reservation is no longer open.
+    enum Outcome {
+        /// The peer has taken the result.
+        case taken
+        /// The result needs a larger one.
+        case outgrown
+        /// The connection has closed.
+        case dropped
+    }
+
     /// What is held when a decision is made, in bytes.
     struct Memory {
         /// By all.
@@ -67,11 +77,11 @@ struct ReadReservationQueue {
             return Int(clamping: (minutes < 64 ? milliseconds >> minutes : 0) / 1_000)
         }
 
-        mutating func add(_ more: UInt64, at now: UInt64) {
+        mutating func add(_ more: UInt64, _ outcome: Outcome, at now: UInt64) {
             let before = UInt64(clamping: seconds(at: now)) * 1_000
             milliseconds = min(before, 1 << 40) + min(more, 1 << 40)
             at = now
-            isPrompt = more < 1_000
+            if outcome != .outgrown { isPrompt = outcome == .taken && more < 1_000 }
         }
     }
 
@@ -161,13 +171,13 @@ struct ReadReservationQueue {
     }
 
     /// The peer has taken the result, or there is none.
-    mutating func taken(_ id: UInt64, at time: UInt64 = 0) {
+    mutating func taken(_ id: UInt64, _ outcome: Outcome = .taken, at time: UInt64 = 0) {
         readEnded(id)
         guard let ended = open.removeValue(forKey: id) else { return }
         now = max(now, time)
         beyond.remove(id)
         clients[ended.client]?.open -= 1
-        clients[ended.client]?.keeping.add(now - min(now, ended.since), at: now)
+        clients[ended.client]?.keeping.add(now - min(now, ended.since), outcome, at: now)
         heldChanged(ended.client)
     }
 

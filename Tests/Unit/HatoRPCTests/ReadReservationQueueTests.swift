@@ -173,6 +173,22 @@ struct ReadReservationQueueTests {
         }
     }
 
+    /// What outgrows its reservation, or closes its connection, is given back soon, too.
+    @Test func onlyTakenResultsMakeAClientPrompt() throws {
+        for outcome in [ReadReservationQueue.Outcome.taken, .outgrown, .dropped] {
+            var world = World(limit: 0, runningMax: 100, beyondMax: 3)
+            world.outgrew("anna")
+            let first = world.next()
+            let request = try #require(first)
+            world.queue.taken(request.id, outcome, at: world.now)
+            world.held = [:]
+            for number in 0..<3 { world.outgrew("user\(number)") }
+            while world.next() != nil {}
+            world.outgrew("anna")
+            #expect((world.next()?.client == "anna") == (outcome == .taken))
+        }
+    }
+
     @Test func sizesLeaveMemoryToEachOther() {
         var limits = RPCLimits()
         limits.processBytesInFlightMax = 64 << 20
