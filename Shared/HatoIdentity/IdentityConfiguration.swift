@@ -1,5 +1,8 @@
 /// The settings for verifying ID tokens, each with its default.
 public struct IdentityConfiguration: Sendable {
+    /// No token is valid for longer, whatever it says: what a key has signed that others know ends.
+    public static let tokenLifetimeSecondsMax: Int64 = 86_400
+
     /// Tokens of other projects are refused: the project is the audience and the end of the issuer (spec auth §4).
     public var project = "hato"
     /// The maximum that the clock of the issuer may be ahead; `iat` and `nbf` may be this far in the future. `exp` is

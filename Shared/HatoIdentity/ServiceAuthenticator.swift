@@ -20,16 +20,22 @@ public final class ServiceAuthenticator: Authenticator {
 
     private struct State {
         var verifier: TokenVerifier
+        /// How often the keys were replaced.
+        var replacements = 0
         var tokens: TokenCache
         /// Users whose earlier tokens are refused: uid to the first accepted second of issue.
         var refusals: [String: Int64] = [:]
         var fetch = KeyFetchStateMachine()
         var flight: Task<Void, any Error>?
         var lastProblem = "the public keys of auth have not come yet"
+        /// Called when identities end before their time.
+        var endWatches: [@Sendable () -> Void] = []
 
-        func isRefused(_ token: VerifiedToken) -> Bool {
-            guard !refusals.isEmpty, let second = refusals[token.uid] else { return false }
-            return token.issuedAt < second
+        func isRefused(_ token: VerifiedToken) -> Bool { isRefused(token.uid, issuedAt: token.issuedAt) }
+
+        func isRefused(_ uid: String, issuedAt: Int64?) -> Bool {
+            guard !refusals.isEmpty, let second = refusals[uid] else { return false }
+            return (issuedAt ?? 0) < second
         }
     }
 
@@ -38,6 +44,7 @@ public final class ServiceAuthenticator: Authenticator {
     private let now: @Sendable () -> Int64
     private let fetchKeys: (@Sendable () async throws -> [Auth.JWK])?
     private let state: Mutex<State>
+    private let endingsCount = Atomic(0)
 
     /// Reads the keys from the file at once when there is one. `now` in milliseconds since 1970.
     ///
@@ -110,16 +117,43 @@ public final class ServiceAuthenticator: Authenticator {
     /// Throws `TokenError` for a token that is not valid now.
     public func verify(_ idToken: String) throws(TokenError) -> VerifiedToken {
         let now = now()
-        let verifier = state.withLock { $0.verifier }
-        let token = try verifier.verify(idToken, now: now)
         let digest = Self.digest(idToken)
-        let isRefused = state.withLock { state in
-            if state.isRefused(token) { return true }
-            state.tokens.insert(token, digest, now: now)
-            return false
+        while true {
+            let (verifier, replacements) = state.withLock { ($0.verifier, $0.replacements) }
+            let token = try verifier.verify(idToken, now: now)
+            let isRefused: Bool? = state.withLock { state in
+                // Its key may be gone: it is verified again.
+                guard state.replacements == replacements else { return nil }
+                if state.isRefused(token) { return true }
+                state.tokens.insert(token, digest, now: now)
+                return false
+            }
+            switch isRefused {
+            case true?: throw .revoked
+            case false?: return token
+            case nil: continue
+            }
         }
-        if isRefused { throw .revoked }
-        return token
+    }
+
+    public var endings: Int { endingsCount.load(ordering: .acquiring) }
+
+    public func hasEnded(_ user: Caller.User) -> Bool {
+        guard let kid = user.kid else { return false }
+        return state.withLock { state in
+            state.verifier.keys[kid] == nil
+                || state.isRefused(user.uid, issuedAt: user.claims["iat"].flatMap(TokenVerifier.seconds))
+        }
+    }
+
+    public func onEndings(_ ended: @escaping @Sendable () -> Void) {
+        state.withLock { $0.endWatches.append(ended) }
+    }
+
+    /// After the change of the state that ended identities.
+    private func identitiesEnded() {
+        endingsCount.wrappingAdd(1, ordering: .acquiringAndReleasing)
+        for ended in state.withLock({ $0.endWatches }) { ended() }
     }
 
     // MARK: Updates from auth
@@ -128,18 +162,23 @@ public final class ServiceAuthenticator: Authenticator {
     public func replaceKeys(_ keys: [Auth.JWK]) {
         let usable = keys.compactMap { VerificationKey($0) }
         guard !usable.isEmpty else { return }
-        state.withLock { state in
-            guard !state.verifier.has(exactly: usable) else { return }
+        let isOneRemoved = state.withLock { state in
+            guard !state.verifier.has(exactly: usable) else { return false }
+            let before = state.verifier.keys
             state.verifier.replaceKeys(usable)
+            state.replacements += 1
             // A token of a removed key must be verified again, and fail.
             state.tokens = TokenCache(countMax: configuration.rememberedTokensMax)
+            return before.keys.contains { state.verifier.keys[$0] == nil }
         }
+        if isOneRemoved { identitiesEnded() }
     }
 
     /// Refuses this user's tokens issued before `second` (since 1970): the account was disabled, deleted or its
     /// sessions ended.
     public func refuse(uid: String, issuedBefore second: Int64) {
         state.withLock { $0.refusals[uid] = max($0.refusals[uid] ?? 0, second) }
+        identitiesEnded()
     }
 
     /// Removes a refusal (the account is enabled again).

@@ -10,9 +10,11 @@ public struct VerifiedToken: Sendable, Hashable {
     public var issuedAt: Int64
     /// When the token expires, or its key ends, in seconds since 1970.
     public var expiresAt: Int64
+    /// The id of the key that signed it.
+    public var kid: String
 
     /// The user as services see it.
-    public var caller: Caller.User { Caller.User(uid: uid, claims: claims, expiresAt: expiresAt * 1000) }
+    public var caller: Caller.User { Caller.User(uid: uid, claims: claims, expiresAt: expiresAt * 1000, kid: kid) }
 }
 
 /// Decides whether an ID token is genuine and valid now. A value: no clock, no network.
@@ -51,7 +53,8 @@ public struct TokenVerifier: Sendable {
         return try check(parts.claims(), of: key, now: now)
     }
 
-    /// A token is valid no longer than its key, whatever it says: a key that has leaked signs any time of expiry.
+    /// A token is valid no longer than a day, and no longer than its key, whatever it says: a key that has leaked signs
+    /// any time of expiry.
     private func check(_ claims: JSONObject, of key: VerificationKey, now: Int64) throws(TokenError) -> VerifiedToken {
         guard claims["iss"]?.string == configuration.issuer else { throw .wrongIssuer }
         guard claims["aud"]?.string == configuration.project else { throw .wrongAudience }
@@ -60,14 +63,16 @@ public struct TokenVerifier: Sendable {
             throw .badClaim("sub")
         }
         let issuedAt = try seconds("iat", in: claims)
-        let expiresAt = min(try seconds("exp", in: claims), key.expiresAt ?? .max)
+        let expiresAt = min(
+            try seconds("exp", in: claims), issuedAt + IdentityConfiguration.tokenLifetimeSecondsMax,
+            key.expiresAt ?? .max)
         let latest = now / 1000 + configuration.leewaySeconds
         guard issuedAt <= latest else { throw .notYetValid }
         if claims["nbf"] != nil {
             guard try seconds("nbf", in: claims) <= latest else { throw .notYetValid }
         }
         guard now < expiresAt * 1000 else { throw .expired }
-        return VerifiedToken(uid: uid, claims: claims, issuedAt: issuedAt, expiresAt: expiresAt)
+        return VerifiedToken(uid: uid, claims: claims, issuedAt: issuedAt, expiresAt: expiresAt, kid: key.kid)
     }
 
     private func seconds(_ name: String, in claims: JSONObject) throws(TokenError) -> Int64 {

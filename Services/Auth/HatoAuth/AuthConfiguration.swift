@@ -36,7 +36,7 @@ public struct AuthConfiguration: Sendable {
     /// Whether the errors for a wrong e-mail and a wrong password are the same.
     public var hidesWhoExists = true
     /// The longest `tokenLifetimeSeconds`.
-    public static let tokenLifetimeSecondsMax: Int64 = 86_400
+    public static let tokenLifetimeSecondsMax = IdentityConfiguration.tokenLifetimeSecondsMax
 
     /// Seconds that an ID token is valid.
     public var tokenLifetimeSeconds: Int64 = 3600

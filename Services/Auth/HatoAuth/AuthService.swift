@@ -179,10 +179,14 @@ public final class AuthService: Sendable {
                 label: label, network: origin.address?.network, mark: NetworkMark(origin.address, key: refreshKey)))
     }
 
-    /// The session of a caller among those of the account; nil for a caller whose token names none. Throws
-    /// `AuthError.sessionOver` when it has ended: its token must not end the others.
+    /// The session of a caller among those of the account; nil for a user that an administrator impersonates without
+    /// naming one. Throws `AuthError.sessionOver` when it has ended, and for a token that names none: it must not end
+    /// the others.
     func ownSession(of user: Caller.User, among ids: [[UInt8]]) throws(AuthError) -> [UInt8]? {
-        guard let name = user.session else { return nil }
+        guard let name = user.session else {
+            guard !user.hasToken else { throw .sessionOver }
+            return nil
+        }
         guard let own = ids.first(where: { SessionName.text($0, key: refreshKey) == name }) else {
             throw .sessionOver
         }

@@ -69,8 +69,9 @@ extension Auth {
             public typealias Result = Rotate.Result
             public static let method = "auth.keys.revoke"
             public static let summary = """
-                Ends a signing key at once, also the current one: auth refuses all tokens that it signed, messages \
-                and notifier when they have fetched the keys again, at most 600 seconds later. Sessions stay: \
+                Ends a signing key at once, also the current one: auth refuses all tokens that it signed, also on \
+                connections that have authenticated with one; messages and notifier do, and end the listeners of \
+                such tokens, when they have fetched the keys again, at most 600 seconds later. Sessions stay: \
                 `auth.refresh` returns a token of the current key
                 """
             public static let access = Access.administrator

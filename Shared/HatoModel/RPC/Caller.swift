@@ -32,11 +32,14 @@ public enum Caller: Sendable, Hashable {
         public var claims: JSONObject
         /// When the token expires, in milliseconds since 1970; nil for a user that an administrator impersonates.
         public var expiresAt: Int64?
+        /// The id of the key that signed the token; nil for a user that an administrator impersonates.
+        public var kid: String?
 
-        public init(uid: String, claims: JSONObject = [:], expiresAt: Int64? = nil) {
+        public init(uid: String, claims: JSONObject = [:], expiresAt: Int64? = nil, kid: String? = nil) {
             self.uid = uid
             self.claims = claims
             self.expiresAt = expiresAt
+            self.kid = kid
         }
     }
 
@@ -54,4 +57,17 @@ public protocol Authenticator: Sendable {
     /// Verifies a credential, and fetches keys if necessary. Throws `RPCError` (unauthenticated, or unavailable and
     /// retryable).
     func authenticate(_ credential: String) async throws -> Caller
+    /// Rises when identities end before their tokens expire: their key was removed, or their user is refused.
+    var endings: Int { get }
+    /// Whether the identity of a user, proven before, has ended before its token expires.
+    func hasEnded(_ user: Caller.User) -> Bool
+    /// Calls after each rise of `endings`, on any thread; never waits.
+    func onEndings(_ ended: @escaping @Sendable () -> Void)
+}
+
+/// Of an authenticator whose identities end with their tokens only.
+extension Authenticator {
+    public var endings: Int { 0 }
+    public func hasEnded(_ user: Caller.User) -> Bool { false }
+    public func onEndings(_ ended: @escaping @Sendable () -> Void) {}
 }

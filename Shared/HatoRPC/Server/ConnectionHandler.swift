@@ -299,6 +299,9 @@ extension ConnectionHandler {
     /// A watch of the identity was added that ends before all others.
     func scheduleExpiry() { session.scheduleExpiry() }
 
+    /// Identities have ended before their tokens.
+    func endIdentities() { connection.endIdentities() }
+
     func requestMayStart() { memory.requestMayStart() }
 
     func readOutgrew(_ reply: PendingResponse, needsLargest: Bool, _ rerun: @escaping LargeReads.Rerun) {

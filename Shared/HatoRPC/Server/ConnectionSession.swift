@@ -6,6 +6,8 @@ import NIOCore
 final class ConnectionSession {
     private let state: ConnectionState
     private var identity = Caller.nobody
+    /// `Authenticator.endings` when the identity was looked at last.
+    private var endingsSeen: Int?
     /// The caller whose credential was shown first.
     private var shownCaller: Caller?
     /// Whether the connection is not closed for another.
@@ -29,13 +31,26 @@ final class ConnectionSession {
         let auth = request.take("auth")
         let speaksAs = request.take("as")
         request.isByAdministrator = speaksAs != nil
-        guard let auth else { return .byConnection(identity, now: server.now(), request.method, speaksAs) }
+        guard let auth else {
+            lookAtIdentity()
+            return .byConnection(identity, now: server.now(), request.method, speaksAs)
+        }
         let identification = Identification.byCredential(auth, speaksAs, bytesMax: server.limits.credentialBytesMax)
         guard case .unverified(let credential, _) = identification else { return identification }
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else { return identification }
         showed(caller)
         return .speaker(for: caller, speaksAs, request.method)
+    }
+
+    /// An identity that has ended before its token is one whose token has ended.
+    private func lookAtIdentity() {
+        let endings = state.server.authenticator.endings
+        guard endings != endingsSeen else { return }
+        endingsSeen = endings
+        guard case .user(var user) = identity, state.server.authenticator.hasEnded(user) else { return }
+        user.expiresAt = .min
+        identity = .user(user)
     }
 
     /// A credential of this caller was verified.
@@ -66,7 +81,12 @@ final class ConnectionSession {
     /// The connection speaks for `caller` from now on.
     func become(_ caller: Caller, isEnd: Bool) {
         identity = caller
+        endingsSeen = nil
         state.machine.identityChanged(isTakenOver: !state.connection.setCaller(caller, isEnd: isEnd))
+        // It may have ended since it was verified.
+        if case .user(let user) = caller, state.server.authenticator.hasEnded(user) {
+            state.connection.endIdentities()
+        }
         scheduleExpiry()
     }
 

@@ -6,9 +6,17 @@ import HatoModel
 struct IdentityWatches: Sendable {
     typealias Change = @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
 
-    private struct Watch {
+    /// What the identity of a request is, and where it came from.
+    struct Identity: Sendable {
         var caller: Caller
-        var isCallCredential: Bool
+        /// Whether it came with the call.
+        var isCallCredential = false
+        /// The name of the method that was called.
+        var method: String
+    }
+
+    private struct Watch {
+        var identity: Identity
         var change: Change
     }
 
@@ -23,10 +31,10 @@ struct IdentityWatches: Sendable {
     var nextEnd: Int64? { ends.first?.priority }
 
     /// Returns the key to remove it with.
-    mutating func add(_ caller: Caller, isCallCredential: Bool, _ change: @escaping Change) -> UInt64 {
+    mutating func add(_ identity: Identity, _ change: @escaping Change) -> UInt64 {
         lastKey += 1
-        watches[lastKey] = Watch(caller: caller, isCallCredential: isCallCredential, change: change)
-        if let end = caller.expiresAt { ends.insert(lastKey, end) }
+        watches[lastKey] = Watch(identity: identity, change: change)
+        if let end = identity.caller.expiresAt { ends.insert(lastKey, end) }
         return lastKey
     }
 
@@ -51,6 +59,20 @@ struct IdentityWatches: Sendable {
         return expired
     }
 
+    /// Removes those whose identities have ended before their tokens; returns their callbacks in the order they were
+    /// added.
+    mutating func takeEnded(_ hasEnded: (Caller.User) -> Bool) -> [Change] {
+        var ended: [Change] = []
+        guard !watches.isEmpty else { return ended }
+        for (key, watch) in watches.sorted(by: { $0.key < $1.key }) {
+            guard case .user(let user) = watch.identity.caller, hasEnded(user) else { continue }
+            watches[key] = nil
+            ends.remove(key)
+            ended.append(watch.change)
+        }
+        return ended
+    }
+
     /// The connection speaks for `caller` from now on. Returns the callbacks in the order the watches were added, each
     /// with its change.
     ///
@@ -61,7 +83,7 @@ struct IdentityWatches: Sendable {
             if isEnd && watch.isCallCredential || watch.caller == .nobody && caller == .nobody { continue }
             let isSame = caller.isSamePerson(as: watch.caller)
             changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))
-            watch.caller = caller
+            watch.identity.caller = caller
             watches[key] = watch
             if let end = caller.expiresAt { ends.insert(key, end) } else { ends.remove(key) }
         }

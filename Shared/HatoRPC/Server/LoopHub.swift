@@ -37,6 +37,8 @@ final class LoopHub: @unchecked Sendable {
     private let isWoken = Atomic(false)
     /// Changed under the mutex only; from then on what is posted is let go: all connections have closed.
     private let isStopped = Atomic(false)
+    /// From a call of `endIdentities` until the loop begins with it.
+    private let isEndingIdentities = Atomic(false)
 
     // Loop only.
     private var handlers: [UInt64: ConnectionHandler] = [:]
@@ -73,6 +75,15 @@ final class LoopHub: @unchecked Sendable {
     /// Runs on the loop, or here when the loop has ended.
     func execute(_ body: @escaping @Sendable () -> Void) {
         if isStopped.load(ordering: .acquiring) { body() } else { loop.execute(body) }
+    }
+
+    /// Ends the listeners whose identity has ended before its token.
+    func endIdentities() {
+        guard !isEndingIdentities.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        execute {
+            self.isEndingIdentities.store(false, ordering: .sequentiallyConsistent)
+            self.forEachHandler { $0.endIdentities() }
+        }
     }
 
     /// Whether nothing that was posted for a connection waits. On the loop.

@@ -245,16 +245,20 @@ public final class RPCConnection: Sendable {
 
 extension RPCConnection {
     func watchIdentity(
-        of caller: Caller, isCallCredential: Bool,
+        _ identity: IdentityWatches.Identity,
         _ change: @escaping @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
     ) -> RPCWatch {
         beginHold()
         let (key, isNext) = state.withLock { state in
             let before = state.identityWatches.nextEnd
-            let key = state.identityWatches.add(caller, isCallCredential: isCallCredential, change)
+            let key = state.identityWatches.add(identity, change)
             return (key, state.identityWatches.nextEnd != before)
         }
         if isNext { hub.post(.run(self) { $0.scheduleExpiry() }) }
+        // It may have ended before the watch was there.
+        if case .user(let user) = identity.caller, hub.server.authenticator.hasEnded(user) {
+            hub.post(.run(self) { $0.endIdentities() })
+        }
         return RPCWatch { [weak self] in self?.endIdentityWatch(key) }
     }
 
@@ -283,12 +287,22 @@ extension RPCConnection {
             let expired = state.identityWatches.takeExpired(now: now)
             return (expired, state.identityWatches.nextEnd)
         }
-        for change in expired {
+        end(expired)
+        return next
+    }
+
+    /// Ends the watches whose identity has ended before its token.
+    func endIdentities() {
+        let authenticator = hub.server.authenticator
+        end(state.withLock { $0.identityWatches.takeEnded { authenticator.hasEnded($0) } })
+    }
+
+    private func end(_ changes: [IdentityWatches.Change]) {
+        for change in changes {
             endHold()
             // Each watch ends once.
             change(.expired, RPCIdentityWork {})
         }
-        return next
     }
 }
 

@@ -40,7 +40,8 @@ public struct RPCContext: Sendable {
     public func watchIdentity(
         _ change: @escaping @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
     ) -> RPCWatch {
-        connection.watchIdentity(of: caller, isCallCredential: isCallCredential, change)
+        connection.watchIdentity(
+            IdentityWatches.Identity(caller: caller, isCallCredential: isCallCredential, method: method), change)
     }
 }
 

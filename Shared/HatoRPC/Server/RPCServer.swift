@@ -54,6 +54,7 @@ public final class RPCServer: Sendable {
             let channel = try await bootstrap(group, hubs, tls, state.notices)
                 .bind(host: configuration.host, port: configuration.port).get()
             running.withLock { $0 = Running(group: group, channel: channel, hubs: hubs) }
+            authenticator.onEndings { [weak self] in self?.endIdentities() }
             return (channel.localAddress?.ipAddress ?? configuration.host, channel.localAddress?.port ?? 0)
         } catch {
             try? await group.shutdownGracefully()
@@ -129,6 +130,11 @@ public final class RPCServer: Sendable {
         for future in finished { try? await future.get() }
         for hub in taken.hubs { hub.stop() }
         try? await taken.group.shutdownGracefully()
+    }
+
+    /// Ends the listeners whose identity has ended before its token, on all connections.
+    private func endIdentities() {
+        for hub in running.withLock({ $0?.hubs ?? [] }) { hub.endIdentities() }
     }
 
     private func counts() async -> LoopCounts {

@@ -268,6 +268,45 @@ struct ServiceAuthenticatorTests {
         #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
     }
 
+    /// A token that is verified while its key is removed must not be remembered beyond it.
+    @Test func tokenOfAKeyThatIsRemovedMeanwhileIsNotRemembered() async throws {
+        let world = World()
+        let authenticator = world.authenticator(remembered: 10_000)
+        let (leaked, kept) = (SigningKey(kid: "k1"), SigningKey(kid: "k2"))
+        for round in 0..<20 {
+            authenticator.replaceKeys([leaked, kept].map(\.verificationKey.jwk))
+            let tokens = try (0..<40).map { try world.token(uid: "u\(round)-\($0)", signedBy: leaked) }
+            let verifying = Task.detached {
+                for token in tokens { _ = try? authenticator.verify(token) }
+            }
+            while authenticator.remembered(tokens[round]) == nil { await Task.yield() }
+            authenticator.replaceKeys([kept.verificationKey.jwk])
+            await verifying.value
+            #expect(tokens.filter { authenticator.remembered($0) != nil }.isEmpty)
+        }
+    }
+
+    @Test func identitiesEndWithTheirKeyOrTheRefusalOfTheirUser() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        let calls = Mutex(0)
+        authenticator.onEndings { calls.withLock { $0 += 1 } }
+        let (leaked, kept) = (SigningKey(kid: "k1"), SigningKey(kid: "k2"))
+        func keys(_ keys: [SigningKey]) { authenticator.replaceKeys(keys.map(\.verificationKey.jwk)) }
+        keys([leaked, kept])
+        let users = try [leaked, kept].map { try authenticator.verify(try world.token(signedBy: $0)).caller }
+        #expect(users.map { authenticator.hasEnded($0) } == [false, false] && authenticator.endings == 0)
+        // More keys end nothing, and a user without a token never ends.
+        keys([leaked, kept, SigningKey(kid: "k3")])
+        #expect(authenticator.endings == 0)
+        keys([kept])
+        #expect(users.map { authenticator.hasEnded($0) } == [true, false])
+        #expect(authenticator.endings == 1 && calls.withLock { $0 } == 1)
+        authenticator.refuse(uid: "masuo", issuedBefore: world.now / 1000 + 1)
+        #expect(authenticator.hasEnded(users[1]) && !authenticator.hasEnded(Caller.User(uid: "masuo")))
+        #expect(authenticator.endings == 2 && calls.withLock { $0 } == 2)
+    }
+
     @Test func refusedUserIsAcceptedWithANewerTokenOnly() async throws {
         let world = World()
         let authenticator = world.authenticator()

@@ -49,6 +49,16 @@ struct TokenVerifierTests {
         #expect(verified.caller.expiresAt == now + 3_600_000)
     }
 
+    /// A key that has leaked signs any time of expiry.
+    @Test func tokenIsValidForADayAtMostWhateverItSays() throws {
+        for lifetime in [86_399, 86_400, 86_401, 250_000_000_000] as [Int64] {
+            let token = try key.sign(claims { $0["exp"] = .number(Double(now / 1000 + lifetime)) })
+            let verified = try verifier.verify(token, now: now)
+            #expect(verified.caller.expiresAt == now + min(lifetime, 86_400) * 1000)
+            #expect(error(of: token, at: now + 86_400_000) == .expired)
+        }
+    }
+
     @Test func algorithmNoneIsRefused() throws {
         for algorithm in ["none", "None", "NONE", "nOnE"] {
             let forged = token(header: ["alg": .string(algorithm), "kid": "k1", "typ": "JWT"], claims()) { _ in [] }

@@ -174,6 +174,34 @@ struct IdentityTests {
         await service.stop()
     }
 
+    /// Its key was removed, or its user is refused.
+    @Test func identityEndsBeforeItsToken() async throws {
+        let service = try await TestService()
+        let (anna, bea, calls) = (try await service.peer(), try await service.peer(), try await service.peer())
+        for (peer, name) in [(anna, "anna"), (bea, "bea")] {
+            _ = try await peer.call("session.authenticate", #"{"auth":"user-\#(name)"}"#)
+            #expect(try await peer.call("check.signedIn", #"{"count":1}"#)["result"] == [:])
+        }
+        _ = try await anna.call("check.listen")
+        _ = try await calls.call("check.listen", #"{"auth":"user-anna"}"#)
+        service.authenticator.end("anna")
+        let refused = try await anna.call("check.signedIn", #"{"count":1}"#)
+        #expect(refused["error"]?["data"]?["reason"] == "TOKEN_EXPIRED")
+        #expect(try await anna.call("check.echo")["result"] != nil)
+        #expect(try await bea.call("check.signedIn", #"{"count":1}"#)["result"] == [:])
+        try await eventually("both listeners end") { service.identityChanges.current == [.expired, .expired] }
+        // Also what begins with an identity that was verified just before.
+        _ = try await calls.call("check.listen", #"{"auth":"user-anna"}"#)
+        try await eventually("it ends at once") { service.identityChanges.current.count == 3 }
+        _ = try await bea.call("check.listen")
+        _ = try await bea.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        try await eventually("it ends with the new identity") { service.identityChanges.current.count == 5 }
+        #expect(service.identityChanges.current.last == .expired)
+        #expect(
+            try await bea.call("check.signedIn", #"{"count":1}"#)["error"]?["data"]?["reason"] == "TOKEN_EXPIRED")
+        await service.stop()
+    }
+
     @Test func listenerEndsWithItsToken() async throws {
         let time = Shared(WallClock.milliseconds())
         let service = try await TestService { $0.now = { time.current } }

@@ -78,7 +78,7 @@ struct IdentityWatchesTests {
             case 0, 1:
                 let end = now + Int64.random(in: 1...400, using: &random)
                 let next = UInt64(number)
-                let key = watches.add(user(end), isCallCredential: false) { _, _ in ended.change { $0.insert(next) } }
+                let key = watches.add(identity(end)) { _, _ in ended.change { $0.insert(next) } }
                 model[next] = end
                 keys[next] = key
             case 2:
@@ -101,7 +101,7 @@ struct IdentityWatchesTests {
 
     @Test func newCallerMovesAllEnds() {
         var watches = IdentityWatches()
-        for end in 1...3 { _ = watches.add(user(Int64(end)), isCallCredential: false) { _, _ in } }
+        for end in 1...3 { _ = watches.add(identity(Int64(end))) { _, _ in } }
         #expect(watches.callerChanged(to: user(90), isEnd: false).count == 3)
         #expect(watches.nextEnd == 90)
         #expect(watches.takeExpired(now: 89).isEmpty)
@@ -110,5 +110,25 @@ struct IdentityWatchesTests {
         #expect(watches.nextEnd == nil)
     }
 
+    @Test func endedIdentitiesAreTakenAndTheOthersStay() {
+        var watches = IdentityWatches()
+        let ended = Shared<[String]>([])
+        for (uid, end) in [("anna", 5), ("bea", 4), ("anna", nil)] as [(String, Int64?)] {
+            let caller = Caller.user(Caller.User(uid: uid, expiresAt: end))
+            _ = watches.add(IdentityWatches.Identity(caller: caller, method: "check.listen")) { _, _ in
+                ended.change { $0.append(uid) }
+            }
+        }
+        _ = watches.add(IdentityWatches.Identity(caller: .administrator, method: "check.listen")) { _, _ in }
+        for change in watches.takeEnded({ $0.uid == "anna" }) { change(.expired, RPCIdentityWork {}) }
+        #expect(ended.current == ["anna", "anna"])
+        #expect(watches.count == 2 && watches.nextEnd == 4)
+        #expect(watches.takeEnded { $0.uid == "anna" }.isEmpty)
+    }
+
     private func user(_ end: Int64) -> Caller { .user(Caller.User(uid: "anna", expiresAt: end)) }
+
+    private func identity(_ end: Int64) -> IdentityWatches.Identity {
+        IdentityWatches.Identity(caller: user(end), method: "check.listen")
+    }
 }

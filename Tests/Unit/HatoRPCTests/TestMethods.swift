@@ -298,6 +298,14 @@ final class TestAuthenticator: Authenticator {
     let gates: Gates
     /// When tokens of "short-<uid>" end.
     let shortTokenEnd = Mutex<Int64?>(nil)
+    private let ended = Mutex((uids: Set<String>(), watches: [@Sendable () -> Void]()))
+    private let endingsCount = Atomic(0)
+
+    /// Service keys and their methods.
+    static let services: [String: Set<String>] = [
+        "service": ["check.administration", "check.listen"],
+        "service-of-sessions": ["check.administration", "session.authenticate", "session.end"],
+    ]
 
     init(gates: Gates) { self.gates = gates }
 
@@ -318,5 +326,21 @@ final class TestAuthenticator: Authenticator {
         }
         await gates.pass(credential)
         return .user(Caller.User(uid: String(credential.dropFirst(5))))
+    }
+
+    var endings: Int { endingsCount.load(ordering: .acquiring) }
+
+    func hasEnded(_ user: Caller.User) -> Bool { ended.withLock { $0.uids.contains(user.uid) } }
+
+    func onEndings(_ body: @escaping @Sendable () -> Void) { ended.withLock { $0.watches.append(body) } }
+
+    /// Ends the identities of a user.
+    func end(_ uid: String) {
+        let watches = ended.withLock { ended in
+            ended.uids.insert(uid)
+            return ended.watches
+        }
+        endingsCount.wrappingAdd(1, ordering: .acquiringAndReleasing)
+        for watch in watches { watch() }
     }
 }

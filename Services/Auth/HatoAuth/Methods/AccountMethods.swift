@@ -4,6 +4,10 @@ import HatoStorage
 
 /// `auth.account.…`: the methods of users for their own accounts.
 struct AccountMethods: AuthMethods {
+    /// A sign-in may be this far in the future: the first session after a change of the password begins a second later,
+    /// and the clock may be set back a little.
+    private static let clockLeewaySeconds: Int64 = 5
+
     let service: AuthService
 
     func add(to router: inout RPCRouter) {
@@ -120,8 +124,14 @@ struct AccountMethods: AuthMethods {
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {
         let ageMax = configuration.credentialAgeSecondsMax
         // An account without a credential cannot sign in again.
-        guard ageMax > 0, !account.isAnonymous, let authTime = user.authTime else { return }
-        guard (now ?? environment.now()) / 1000 - authTime <= ageMax else { throw AuthError.credentialTooOld }
+        guard ageMax > 0, !account.isAnonymous else { return }
+        guard let authTime = user.authTime else {
+            // Every token of this service has it.
+            guard !user.hasToken else { throw AuthError.credentialTooOld }
+            return
+        }
+        let age = (now ?? environment.now()) / 1000 - authTime
+        guard (-Self.clockLeewaySeconds...ageMax).contains(age) else { throw AuthError.credentialTooOld }
     }
 
     private static func touchesCredential(_ form: AccountForm, _ deletions: Set<Auth.AccountAttribute>) -> Bool {

@@ -55,6 +55,9 @@ struct HashingClient: Sendable {
 }
 
 extension Caller.User {
+    /// Whether the user has shown a token; false for one that an administrator impersonates.
+    var hasToken: Bool { kid != nil }
+
     /// The time when the user presented a credential, in seconds; nil when an administrator impersonates the user
     /// without naming a time.
     var authTime: Int64? { seconds("auth_time") }
