@@ -34,15 +34,26 @@ public struct ServiceKeys: Sendable {
     /// No service has a key.
     public static let none = ServiceKeys(known: [])
 
-    /// Throws `ArgumentError`, which names the entry, for two entries of one name or key and for a key that is too
-    /// short; never with the key.
-    public init(_ entries: [Entry]) throws(ArgumentError) {
+    /// The methods of every caller, for its connection.
+    private static let sessionPrefix = "session."
+
+    /// Throws `ArgumentError`, which names the entry, for two entries of one name or key, for a key that is too short
+    /// or an administrator's, and for methods that are for every caller; never with the key.
+    ///
+    /// - Parameter administrators: whose keys no service may have: it would be an administrator.
+    public init(_ entries: [Entry], besides administrators: AdministratorKeys = .none) throws(ArgumentError) {
         var known: [Known] = []
         for entry in entries {
             let digest = SHA256.hash(data: Array(entry.key.utf8))
             let bytesMin = AdministratorKeys.keyBytesMin
             guard entry.key.utf8.count >= bytesMin else {
                 throw Self.problem(entry, "its key has \(entry.key.utf8.count) bytes, at least \(bytesMin) are needed")
+            }
+            if let method = entry.methods.sorted().first(where: { $0.hasPrefix(Self.sessionPrefix) }) {
+                throw Self.problem(entry, "\(method) is for every caller; leave it out of methods")
+            }
+            guard !administrators.contains(digest) else {
+                throw Self.problem(entry, "its key is an administrator key; every service has its own")
             }
             for other in known {
                 if other.service.name == entry.name { throw Self.problem(entry, "another entry has the same name") }

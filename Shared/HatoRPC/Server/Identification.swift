@@ -44,11 +44,11 @@ enum Identification {
     ///
     /// - Parameter speaksAs: `as` of the call.
     static func speaker(for caller: Caller, _ speaksAs: JSONValue?, _ method: RPCMethod) -> Identification {
-        var (caller, mayUseAs) = (caller, caller.isAdministrator)
-        if case .service(let service) = caller, service.methods.contains(method.name) {
-            (caller, mayUseAs) = (.administrator, service.mayUseAs)
-        }
-        guard let speaksAs else { return .known(caller) }
+        // A connection speaks for the holder of the credential: what it may call is decided for each method.
+        let seen = method.kind.start == .session ? caller : caller.seen(by: method.name)
+        var mayUseAs = seen.isAdministrator
+        if case .service(let service) = caller { mayUseAs = mayUseAs && service.mayUseAs }
+        guard let speaksAs else { return .known(seen) }
         guard mayUseAs else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
         switch speaksAs {
         case .null: return .known(.nobody)

@@ -80,8 +80,11 @@ struct IdentityWatches: Sendable {
     mutating func callerChanged(to caller: Caller, isEnd: Bool) -> [(Change, RPCIdentityChange)] {
         var changes: [(Change, RPCIdentityChange)] = []
         for (key, var watch) in watches.sorted(by: { $0.key < $1.key }) {
-            if isEnd && watch.isCallCredential || watch.caller == .nobody && caller == .nobody { continue }
-            let isSame = caller.isSamePerson(as: watch.caller)
+            let before = watch.identity
+            if isEnd && before.isCallCredential || before.caller == .nobody && caller == .nobody { continue }
+            // As the method would see it now.
+            let caller = caller.seen(by: before.method)
+            let isSame = caller.isSamePerson(as: before.caller)
             changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))
             watch.identity.caller = caller
             watches[key] = watch

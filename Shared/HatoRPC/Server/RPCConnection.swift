@@ -309,6 +309,11 @@ extension RPCConnection {
 extension Caller {
     var expiresAt: Int64? { if case .user(let user) = self { user.expiresAt } else { nil } }
 
+    /// The caller that the handler of a method sees: for a service that may call it, the administrator.
+    func seen(by method: String) -> Caller {
+        if case .service(let service) = self, service.methods.contains(method) { .administrator } else { self }
+    }
+
     /// The result of `session.authenticate`.
     var authenticated: JSONValue {
         [

@@ -11,7 +11,11 @@ enum ServiceKeysFile {
         """
 
     /// Reads the keys. Throws `SettingsError` that names the entry and its member, never with a key.
-    static func read(_ path: String) throws(SettingsError) -> (keys: ServiceKeys, warning: String?) {
+    ///
+    /// - Parameter administrators: whose keys no service may have.
+    static func read(
+        _ path: String, besides administrators: AdministratorKeys
+    ) throws(SettingsError) -> (keys: ServiceKeys, warning: String?) {
         let (bytes, access): ([UInt8], SecretFileAccess)
         do { (bytes, access) = try SecretFile.read(path) } catch {
             throw SettingsError("setting service-keys-file: \(error)")
@@ -22,10 +26,12 @@ enum ServiceKeysFile {
         case .warning(let text): warning = "\(path): \(text)"
         case .refused(let text): throw SettingsError("setting service-keys-file: \(path): \(text)")
         }
-        return (try keys(String(decoding: bytes, as: UTF8.self), of: path), warning)
+        return (try keys(String(decoding: bytes, as: UTF8.self), of: path, besides: administrators), warning)
     }
 
-    static func keys(_ text: String, of path: String) throws(SettingsError) -> ServiceKeys {
+    static func keys(
+        _ text: String, of path: String, besides administrators: AdministratorKeys = .none
+    ) throws(SettingsError) -> ServiceKeys {
         func problem(_ text: String) -> SettingsError {
             SettingsError("setting service-keys-file: \(path): \(text); \(example)")
         }
@@ -36,7 +42,7 @@ enum ServiceKeysFile {
         for (index, node) in list.enumerated() {
             do { entries.append(try entry(node)) } catch { throw problem("entry \(index + 1): \(error.message)") }
         }
-        do { return try ServiceKeys(entries) } catch { throw problem(error.message) }
+        do { return try ServiceKeys(entries, besides: administrators) } catch { throw problem(error.message) }
     }
 
     private static func entry(_ node: Node) throws(ArgumentError) -> ServiceKeys.Entry {

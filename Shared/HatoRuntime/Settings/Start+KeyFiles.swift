@@ -24,7 +24,9 @@ extension ServiceProcess.Start {
     /// The keys in the file of the setting `service-keys-file`; none when it is not set. Throws `SettingsError`.
     public func serviceKeys() throws -> ServiceKeys {
         guard let file = settings.text("service-keys-file") else { return .none }
-        let (keys, warning) = try ServiceKeysFile.read(file)
+        // What is wrong with the other file is said by who reads it for its own sake.
+        let administrators = settings.text("admin-key-file").flatMap { try? AdministratorKeys(file: $0) }
+        let (keys, warning) = try ServiceKeysFile.read(file, besides: administrators ?? .none)
         if let warning { logger.warning("\(warning)") }
         return keys
     }

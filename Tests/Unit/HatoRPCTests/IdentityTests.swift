@@ -103,6 +103,40 @@ struct IdentityTests {
         await service.stop()
     }
 
+    @Test func serviceIsAnAdministratorOfItsMethodsOnlyWhateverTheyAre() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let response = try await peer.call("session.authenticate", #"{"auth":"service-of-sessions"}"#)
+        #expect(response["result"]?["admin"] == false)
+        #expect(try await peer.call("check.administration", #"{"as":"x"}"#)["result"] != nil)
+        #expect(try await peer.call("check.who")["result"]?["admin"] == false)
+        #expect(try await peer.call("check.signedIn", #"{"count":1}"#)["error"]?["code"] == -32002)
+        #expect(try await peer.call("session.end")["result"] == [:])
+        #expect(try await peer.call("check.administration")["error"]?["code"] == -32001)
+        await service.stop()
+    }
+
+    /// It belongs to the holder of the key, not to the administrator whom its method sees.
+    @Test func listenerOfAServiceStaysWhenItAuthenticatesAgain() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("session.authenticate", #"{"auth":"service"}"#)
+        _ = try await peer.call("check.listen")
+        _ = try await peer.call("check.listen", #"{"auth":"service"}"#)
+        _ = try await peer.call("session.authenticate", #"{"auth":"service"}"#)
+        let extended = RPCIdentityChange.extended(.administrator)
+        #expect(service.identityChanges.current == [extended, extended])
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        #expect(service.identityChanges.current.count == 4)
+        for change in service.identityChanges.current.suffix(2) {
+            guard case .replaced(.user) = change else {
+                Issue.record("\(change)")
+                continue
+            }
+        }
+        await service.stop()
+    }
+
     @Test func accessIsCheckedBeforeParamsAreDecoded() async throws {
         let service = try await TestService()
         let peer = try await service.peer()

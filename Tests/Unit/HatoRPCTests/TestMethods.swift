@@ -311,6 +311,9 @@ final class TestAuthenticator: Authenticator {
 
     func remembered(_ credential: String) -> Caller? {
         if credential == "admin" { return .administrator }
+        if let methods = Self.services[credential] {
+            return .service(Caller.Service(name: credential, methods: methods))
+        }
         if credential.hasPrefix("user-") {
             return .user(Caller.User(uid: String(credential.dropFirst(5)), expiresAt: Int64.max / 2))
         }

@@ -25,6 +25,18 @@ struct ServiceKeysFileTests {
         #expect(authenticator.remembered("\(Self.key)3") == nil)
     }
 
+    /// Its holder would be an administrator of every method.
+    @Test func keyOfAnAdministratorIsNoKeyOfAService() throws {
+        let administrators = try #require(AdministratorKeys(keys: [Self.key]))
+        let text = "- {name: notifier, key: \(Self.key), methods: [messages.get]}"
+        let error = try #require(throws: SettingsError.self) {
+            try ServiceKeysFile.keys(text, of: "keys.yaml", besides: administrators)
+        }
+        #expect("\(error)".contains("\"notifier\": its key is an administrator key"))
+        #expect(!"\(error)".contains(Self.key))
+        #expect(throws: Never.self) { try ServiceKeysFile.keys(text, of: "keys.yaml") }
+    }
+
     @Test(arguments: [
         ("{", "is no YAML or JSON"), ("a: 1", "must be a list"), ("- 1", "entry 1: must have name, key and methods"),
         ("- {key: KEY, methods: [a.b]}", "entry 1: name must be a text"),
@@ -32,6 +44,10 @@ struct ServiceKeysFileTests {
         ("- {name: a, key: KEY}", "entry 1: \"a\" has no methods"),
         ("- {name: a, key: KEY, methods: []}", "methods must be a list"),
         ("- {name: a, key: KEY, methods: [get]}", "methods must be a list"),
+        (
+            "- {name: a, key: KEY, methods: [a.b, session.authenticate]}",
+            "\"a\": session.authenticate is for every caller"
+        ),
         ("- {name: a, key: KEY, methods: [a.b], as: maybe}", "as must be true or false"),
         ("- {name: a, key: KEY, methods: [a.b], forwards: true}", "has no member \"forwards\""),
         ("- {name: a, key: short, methods: [a.b]}", "\"a\": its key has 5 bytes, at least 32 are needed"),
