@@ -38,11 +38,14 @@ struct AccountChange: Sendable {
         if account.email == nil, account.username == nil { account.passwordHash = nil }
         if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
         if account.passwordHash == nil { account.passwordUpdatedAt = nil }
-        if endsSessions(before, account) {
-            account.validSince = max(before.validSince, now / 1000)
-            // One of them may be that of a thief.
-            account.networks = nil
-        }
+        if endsSessions(before, account) { account.endTokens(at: now) }
+        return account
+    }
+
+    /// The same for an account that is made now: there is no token yet that could end.
+    func applied(toNew blank: AccountRecord, now: Int64) -> AccountRecord {
+        var account = applied(to: blank, now: now)
+        account.validSince = blank.validSince
         return account
     }
 

@@ -94,8 +94,7 @@ struct MovingMethods: AuthMethods {
             guard isPasswordChanged || before.email != account.email || (before.disabled && !account.disabled) else {
                 return []
             }
-            account.validSince = max(before.validSince, now / 1000)
-            account.networks = nil
+            account.endTokens(at: now)
             return try SessionRows.ids(of: account.uid, in: rows)
         }
 

@@ -68,7 +68,7 @@ struct SignUpMethod: AuthMethods {
         let uid = environment.newUID()
         let granted = try await service.write { [environment] rows in
             let now = environment.now()
-            var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
+            var account = change.applied(toNew: AccountRecord(uid: uid, createdAt: now), now: now)
             account.lastLoginAt = now
             account.networks = newSession.device.mark.added(to: nil)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)

@@ -46,7 +46,7 @@ struct UsersMethods: AuthMethods {
         let now = environment.now()
         return try await service.write { [change] rows in
             let blank = try AccountRows.newAccount(uid, at: now, in: rows)
-            let account = change.applied(to: blank, now: now)
+            let account = change.applied(toNew: blank, now: now)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             AccountRows.put(account, replacing: nil, in: rows)
             return account.account
@@ -105,10 +105,7 @@ struct UsersMethods: AuthMethods {
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }
             var account = change.applied(to: before, now: now)
-            if isRevoked {
-                account.validSince = max(account.validSince, now / 1000)
-                account.networks = nil
-            }
+            if isRevoked { account.endTokens(at: now) }
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let endsSessions = isRevoked || change.endsSessions(before, account)
             let ended = endsSessions ? try SessionRows.ids(of: uid, in: rows) : []

@@ -27,6 +27,13 @@ struct AccountRecord: Sendable {
         validSince = createdAt / 1000
     }
 
+    /// Refuses all ID tokens that were issued before a change at `now` (milliseconds), those of the same second too,
+    /// and forgets the networks: one of them may be that of a thief.
+    mutating func endTokens(at now: Int64) {
+        validSince = max(validSince, now / 1000) + 1
+        networks = nil
+    }
+
     /// Whether its refresh token is the only credential.
     var isAnonymous: Bool { passwordHash == nil && email == nil && username == nil }
 
