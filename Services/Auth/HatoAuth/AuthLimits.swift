@@ -48,6 +48,10 @@ public struct AuthLimits: Limits, Hashable {
     public var anonymousSignUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
     /// Refreshes from one address.
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
+    /// Changes of the names and the password by one user, and from one address.
+    public var credentialChanges = RateLimit(burst: 60, perMinute: 10)
+    /// Other changes of accounts by one user, and from one address.
+    public var profileChanges = RateLimit(burst: 60, perMinute: 60)
 
     public init() {}
 
@@ -114,6 +118,18 @@ public struct AuthLimits: Limits, Hashable {
             "refreshes-per-address-minute", \.refreshesPerAddress.perMinute, rate,
             "refreshes of one address a minute in the long run"
         ),
+        Limit(
+            "credential-changes-burst", \.credentialChanges.burst, rate,
+            "changes of names and passwords of one user, and of one address, at once; 0: no limit"),
+        Limit(
+            "credential-changes-minute", \.credentialChanges.perMinute, rate,
+            "changes of names and passwords of one user, and of one address, a minute in the long run"),
+        Limit(
+            "profile-changes-burst", \.profileChanges.burst, rate,
+            "other changes of accounts of one user, and of one address, at once; 0: no limit"),
+        Limit(
+            "profile-changes-minute", \.profileChanges.perMinute, rate,
+            "other changes of accounts of one user, and of one address, a minute in the long run"),
     ]
 }
 

@@ -3,11 +3,28 @@ import Logging
 
 extension AuthService {
     /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, what is
-    /// left of accounts deleted long ago, and the events that followers can no longer resume from.
+    /// left of accounts deleted long ago, and the events that followers can no longer resume from; once a minute the
+    /// events that take too much room.
     public func run() async {
+        var minute = 0
         while !Task.isCancelled {
-            await keepUpOnce()
-            try? await Task.sleep(for: .seconds(3600))
+            if minute.isMultiple(of: 60) { await keepUpOnce() } else { await keepRoom() }
+            minute = (minute + 1) % 60
+            try? await Task.sleep(for: .seconds(60))
+        }
+    }
+
+    /// Deletes the older half of the events while they take too much room.
+    func keepRoom() async {
+        do {
+            try await store.read { [store, bytesMax = configuration.limits.eventsBytesMax] _ in
+                while store.keptCommits.bytes > bytesMax, let oldest = store.keptCommits.oldest, oldest < store.version
+                {
+                    try store.compactCommits(through: oldest + (store.version - oldest) / 2)
+                }
+            }
+        } catch {
+            environment.logger.warning("events that take too much room stay", metadata: ["error": "\(error)"])
         }
     }
 
@@ -23,18 +40,15 @@ extension AuthService {
         } catch {
             environment.logger.warning("old events could not be deleted", metadata: ["error": "\(error)"])
         }
+        await keepRoom()
     }
 
-    /// Deletes the events that are older than they are kept, and the older half of those kept while they take too much
-    /// room.
+    /// Deletes the events that are older than they are kept.
     func forgetEvents() async throws {
         let now = environment.now()
         let old = now - configuration.keepEventsSeconds * 1000
-        try await store.read { [store, bytesMax = configuration.limits.eventsBytesMax] rows in
+        try await store.read { [store] rows in
             if let version = try EventMarks.version(at: old, in: rows) { try store.compactCommits(through: version) }
-            while store.keptCommits.bytes > bytesMax, let oldest = store.keptCommits.oldest, oldest < store.version {
-                try store.compactCommits(through: oldest + (store.version - oldest) / 2)
-            }
         }
         let forgotten = try await store.read { try EventMarks.keys(through: old, in: $0) }
         guard !forgotten.isEmpty else { return }

@@ -107,7 +107,7 @@ struct FollowTests {
         await bench.service.keepUpOnce()
         #expect(try events(bench).count == 8)
         let full = try await AuthBench.open(since: bench) { $0.limits.eventsBytesMax = 600 }
-        await full.service.keepUpOnce()
+        await full.service.keepRoom()
         let kept = try events(full)
         #expect(!kept.isEmpty && kept.count < 8 && full.store.keptCommits.bytes < 2_000)
         #expect(kept.last?.profile?.displayName == "7", "the newest stay")

@@ -12,6 +12,8 @@ final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
         case signIn, signUp, anonymousSignUp, refresh
+        /// People change their account: its names and password, or anything else.
+        case credentialChange, profileChange
     }
 
     /// Whose password is checked, and for which client.
@@ -28,6 +30,8 @@ final class AttemptLedger: Sendable {
         var kind: Kind
         /// Nil: all addresses.
         var network: String?
+        /// The uid, where it counts and not the address.
+        var user: String?
     }
 
     /// What failures are counted for.
@@ -66,8 +70,14 @@ final class AttemptLedger: Sendable {
         }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
-        case .signIn, .refresh: break
+        case .signIn, .refresh, .credentialChange, .profileChange: break
         }
+    }
+
+    /// Counts one attempt of this kind of a user, and from an address. Throws `AuthError.tooManyAttempts`.
+    func admit(_ kind: Kind, of uid: String, from address: ClientAddress?) throws {
+        try take(Origin(kind: kind, user: uid), limit(of: kind))
+        try admit(kind, from: address)
     }
 
     private func take(_ origin: Origin, _ limit: RateLimit) throws {
@@ -155,6 +165,8 @@ final class AttemptLedger: Sendable {
         case .signUp: limits.signUpsPerAddress
         case .anonymousSignUp: limits.anonymousSignUpsPerAddress
         case .refresh: limits.refreshesPerAddress
+        case .credentialChange: limits.credentialChanges
+        case .profileChange: limits.profileChanges
         }
     }
 }

@@ -38,7 +38,11 @@ struct AccountMethods: AuthMethods {
         }
         let checked = try AccountFormPolicy(configuration, isOwn: true).check(
             form, names: [before.email, before.username].compactMap { $0 }, missing: missing)
-        if Self.touchesCredential(form, deletions) { try requireRecentSignIn(user, before) }
+        let isCredential = Self.touchesCredential(form, deletions)
+        if isCredential { try requireRecentSignIn(user, before) }
+        if user.hasToken {
+            try attempts.admit(isCredential ? .credentialChange : .profileChange, of: user.uid, from: origin.address)
+        }
         var hash: PasswordHash?
         if let password = checked.password {
             // A taken name costs no hash; the transaction checks again.
