@@ -65,7 +65,7 @@ struct ForeignHashTests {
         #expect(try isRight(Self.password, text))
         #expect(try !isRight(Self.password + "!", text))
         #expect(try !isRight("", text))
-        #expect(PasswordHash(text)?.isWeaker(than: ScryptCost(logN: 1, r: 1, p: 1)) == true)
+        #expect(PasswordHash(text)?.isOutdated(at: ScryptCost(logN: 1, r: 1, p: 1)) == true)
     }
 
     @Test(arguments: texts + [firebase])
@@ -82,7 +82,7 @@ struct ForeignHashTests {
         let text =
             "$scrypt$ln=10,r=8,p=1$TmFDbC0wMTIzNDU2Nzg5IQ$7moJ/AaYzZ1zcSumCRHra83BgWRTg83C3Y1Enc8oCrs"
         #expect(try isRight(Self.password, text))
-        #expect(PasswordHash(text)?.isWeaker(than: ScryptCost(logN: 10, r: 8, p: 1)) == false)
+        #expect(PasswordHash(text)?.isOutdated(at: ScryptCost(logN: 10, r: 8, p: 1)) == false)
     }
 
     @Test func bcryptHashesTheFirst72Bytes() throws {

@@ -58,6 +58,36 @@ struct HashingWorkTests {
         }
     }
 
+    /// Also hashes of this service's own scheme, which an import brings or an earlier setting made.
+    @Test func hashesThatNeedMoreMemoryAreCheckedOneAtATime() async throws {
+        let together = Mutex((now: 0, most: 0))
+        var environment = AuthEnvironment(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let large = ScryptCost(logN: 17, r: 8, p: 1)
+        environment.derive = { _, _, cost in
+            guard cost == large else { return [UInt8](repeating: 0, count: PasswordHash.hashBytes) }
+            together.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            let end = ContinuousClock.now + .milliseconds(100)
+            // Until another has begun.
+            while together.withLock({ $0.most }) < 2, ContinuousClock.now < end {}
+            together.withLock { $0.now -= 1 }
+            return [UInt8](repeating: 0, count: PasswordHash.hashBytes)
+        }
+        var configuration = AuthConfiguration()
+        configuration.scrypt = ScryptCost(logN: 10, r: 8, p: 5)
+        configuration.hashingThreads = 4
+        let hasher = PasswordHasher(configuration, environment, AuthMetrics())
+        let stored = PasswordHash(cost: large, salt: [1], hash: [UInt8](repeating: 1, count: PasswordHash.hashBytes))
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<4 {
+                group.addTask {
+                    try await hasher.isRight(Password("wrong"), stored, for: HashingClient(name: "\(number)"))
+                }
+            }
+            for try await isRight in group { #expect(!isRight) }
+        }
+        #expect(together.withLock { $0.most } == 1)
+    }
+
     @Test func rightPasswordIsNotFilledUp() async throws {
         let work = Work()
         let (hasher, _) = hasher(work)

@@ -129,6 +129,41 @@ struct UserImportTests {
         #expect(try await bench.signIn("masuo@example.com", Self.password).uid == "masuo")
     }
 
+    /// `$scrypt$` texts of other installations, and of earlier settings.
+    @Test(arguments: [ScryptCost(logN: 6, r: 1, p: 1), ScryptCost(logN: 3, r: 1, p: 1)])
+    func hashOfThisServiceWithAnotherMemoryIsReplaced(_ cost: ScryptCost) async throws {
+        let bench = try await AuthBench.open()
+        let salt = [UInt8](repeating: 7, count: PasswordHash.saltBytes)
+        let hash = try PasswordHasher.scrypt(Password(Self.password).bytes, salt, cost)
+        let text = PasswordHash(cost: cost, salt: salt, hash: hash).text
+        #expect(try await imports(bench, [row("masuo", "masuo@example.com", hash: text)]).errors.isEmpty)
+        _ = try await bench.signIn("masuo@example.com", Self.password)
+        #expect(try await record(bench, "masuo").passwordHash?.text.hasPrefix("$scrypt$ln=4,r=1,p=1$") == true)
+    }
+
+    /// A check takes a few seconds at most, and every hash that is taken can be checked.
+    @Test func hashesThatTakeTooLongOrCannotBeComputedAreRefused() async throws {
+        let bench = try await AuthBench.open()
+        let salt = Base64.url.encode([UInt8](repeating: 1, count: 16))
+        func hash(_ count: Int) -> String { Base64.url.encode([UInt8](repeating: 2, count: count)) }
+        for (text, isTaken) in [
+            ("$pbkdf2-sha256$i=10000000$\(salt)$\(hash(32))", true),
+            ("$pbkdf2-sha256$i=10000000$\(salt)$\(hash(33))", false),
+            ("$pbkdf2-sha256$i=5000000$\(salt)$\(hash(64))", true),
+            ("$pbkdf2-sha1$i=1500000$\(salt)$\(hash(128))", false),
+            ("$standard-scrypt$ln=17,r=8,p=16$\(salt)$\(hash(32))", true),
+            ("$standard-scrypt$ln=18,r=8,p=9$\(salt)$\(hash(32))", false),
+            ("$scrypt$ln=18,r=8,p=9$\(salt)$\(hash(32))", false),
+            ("$scrypt$ln=15,r=1,p=1$\(salt)$\(hash(32))", true),
+            ("$scrypt$ln=16,r=1,p=1$\(salt)$\(hash(32))", false),
+        ] {
+            let errors = try await imports(bench, [row("masuo", "masuo@example.com", hash: text)]) {
+                ($0.dryRun, $0.allowOverwrite) = (true, true)
+            }.errors
+            #expect(errors.map(\.reason) == (isTaken ? [] : ["INVALID_PASSWORD_HASH"]), "\(text)")
+        }
+    }
+
     // MARK: Rows
 
     @Test func wrongRowsAreRefusedByTheirIndexAndTheOthersAreWritten() async throws {

@@ -108,12 +108,12 @@ struct SignInMethod: AuthMethods {
         return try service.session(granted, newSession.token)
     }
 
-    /// The password hashed with the current cost when it was hashed with less, or by other software; nil when there is
-    /// nothing to do, or the hashing pool is full.
+    /// The password hashed with the current cost when it was hashed with less, with more memory, or by other software;
+    /// nil when there is nothing to do, or the hashing pool is full.
     private func strengthened(
         _ password: Password, _ stored: PasswordHash, _ client: HashingClient
     ) async throws -> PasswordHash? {
-        guard stored.isWeaker(than: configuration.scrypt) else { return nil }
+        guard stored.isOutdated(at: configuration.scrypt) else { return nil }
         do {
             return try await passwords.hash(password, for: client)
         } catch AuthError.tooManyAttempts {

@@ -2,6 +2,10 @@ extension HashScheme {
     private static let keyBytes = 1...1024
     private static let separatorBytesMax = 64
     private static let argon2LanesMax = 16
+    /// Of PBKDF2, for a hash that is no longer than the digest.
+    private static let roundsMax = 10_000_000
+    /// N·r·p: about three seconds.
+    private static let scryptWorkMax = 1 << 24
 
     /// Hashes are neither so short that many passwords have the same, nor longer than any scheme makes them.
     private static let derivedBytes = 16...128
@@ -27,11 +31,26 @@ extension HashScheme {
         case .standardScrypt(let cost): Self.problem(cost, memoryMax)
         case .firebaseScrypt(let firebase): Self.problem(firebase)
         case .hmac(_, let key, _): Self.size("signerKey", key.count, Self.keyBytes)
-        case .pbkdf2(_, let rounds): Self.count("rounds", rounds, 1...10_000_000)
+        case .pbkdf2(_, let rounds): Self.count("rounds", rounds, 1...Self.roundsMax)
         case .digest(let digest, let rounds, _):
             Self.count("rounds", rounds, (digest == .md5 ? 0 : 1)...8192)
         case .bcrypt(let bcrypt): Self.within("the cost of bcrypt", bcrypt.cost, 4...15)
         case .argon2(let argon2): Self.problem(argon2, memoryMax)
+        }
+    }
+
+    /// Describes a cost that no single parameter shows, of a hash of so many bytes: a check would take longer than a
+    /// few seconds. Nil when it does not.
+    func timeProblem(hashBytes: Int) -> HashProblem? {
+        switch self {
+        case .scrypt(let cost), .standardScrypt(let cost):
+            guard cost.work > Self.scryptWorkMax else { return nil }
+            return HashProblem("the product of N, r and p of scrypt should be at most \(Self.scryptWorkMax)")
+        case .pbkdf2(let digest, let rounds):
+            // Each block of the length of the digest takes all rounds.
+            let blocks = max(1, (hashBytes + digest.byteCount - 1) / digest.byteCount)
+            return Self.within("the rounds of PBKDF2", rounds, 1...Self.roundsMax / blocks)
+        case .firebaseScrypt, .hmac, .digest, .bcrypt, .argon2: return nil
         }
     }
 
@@ -56,19 +75,21 @@ extension HashScheme {
     }
 
     private static func problem(_ cost: ScryptCost, _ memoryBytesMax: Int) -> HashProblem? {
-        // BoringSSL refuses N from 2^16r on, and r beyond 16.
-        let problem =
-            count("blockSize", cost.r, 1...16) ?? count("parallelization", cost.p, 1...16)
-            ?? (1...min(20, cost.r * 16 - 1) ~= cost.logN
-                ? nil : HashProblem("cpuMemCost", "cpuMemCost should be a power of 2 from 2 to 1048576"))
-        if let problem { return problem }
-        return memory(cost, memoryBytesMax)
+        count("blockSize", cost.r, 1...16) ?? count("parallelization", cost.p, 1...16) ?? rounds(cost)
+            ?? memory(cost, memoryBytesMax)
+    }
+
+    /// BoringSSL refuses N from 2^16r on.
+    private static func rounds(_ cost: ScryptCost) -> HashProblem? {
+        guard !(1...min(20, cost.r * 16 - 1)).contains(cost.logN) else { return nil }
+        let problem = "cpuMemCost should be a power of 2 from 2 to \(1 << min(20, cost.r * 16 - 1))"
+        return HashProblem("cpuMemCost", problem)
     }
 
     /// What this service hashes with is a setting, and may take more than what is imported.
     private static func problem(own cost: ScryptCost, _ memoryBytesMax: Int?) -> HashProblem? {
         guard cost.isReasonable else { return HashProblem("scrypt needs ln ≤ 20, r ≤ 16 and p ≤ 16") }
-        return memoryBytesMax.flatMap { memory(cost, $0) }
+        return memoryBytesMax.flatMap { rounds(cost) ?? memory(cost, $0) }
     }
 
     private static func memory(_ cost: ScryptCost, _ bytesMax: Int) -> HashProblem? {

@@ -31,6 +31,7 @@ extension PasswordHash {
     func problem(memoryBytesMax: Int?) -> HashProblem? {
         scheme.problem(memoryBytesMax: memoryBytesMax)
             ?? scheme.problem(saltBytes: salt.count, hashBytes: hash.count)
+            ?? memoryBytesMax.flatMap { _ in scheme.timeProblem(hashBytes: hash.count) }
     }
 
     var text: String {

@@ -26,9 +26,10 @@ struct PasswordHash: Sendable {
     /// Whether `derived` is the hash, in constant time.
     func matches(_ derived: [UInt8]) -> Bool { ConstantTime.isSame(derived, hash) }
 
-    /// Whether it is not as strong as what this service makes at `cost`, or of other software.
-    func isWeaker(than cost: ScryptCost) -> Bool {
+    /// Whether what this service makes at `cost` is better: stronger, or as a check takes less memory. Also when other
+    /// software made it.
+    func isOutdated(at cost: ScryptCost) -> Bool {
         guard case .scrypt(let own) = scheme else { return true }
-        return own.work < cost.work
+        return own.work < cost.work || own.memoryBytes > cost.memoryBytes
     }
 }

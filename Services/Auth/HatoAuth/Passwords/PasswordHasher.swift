@@ -16,6 +16,8 @@ final class PasswordHasher: Sendable {
 
     let cost: ScryptCost
     private let pool: HashingPool
+    /// For hashes that take more memory than those of this service: one at a time, and no thread of the others waits.
+    private let largePool: HashingPool
     private let randomBytes: @Sendable (Int) -> [UInt8]
     private let derive: Derivation
     private let metrics: AuthMetrics
@@ -24,15 +26,17 @@ final class PasswordHasher: Sendable {
     private let dummy: PasswordHash
     /// The processor time of a whole hash, averaged; nil before the first one.
     private let wholeTime = Mutex<Duration?>(nil)
-    /// Held while a hash is computed that takes more memory than one of this service: there is one at a time.
-    private let largeMemory = Mutex(())
 
     init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
         self.metrics = metrics
         cost = configuration.scrypt
-        pool = HashingPool(
-            threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax,
-            clientsMax: configuration.limits.attemptEntriesMax)
+        func pool(threads: Int) -> HashingPool {
+            HashingPool(
+                threads: threads, queueMax: configuration.limits.passwordQueueMax,
+                clientsMax: configuration.limits.attemptEntriesMax)
+        }
+        self.pool = pool(threads: configuration.hashingThreads)
+        largePool = pool(threads: 1)
         randomBytes = environment.randomBytes
         derive = environment.derive
         threadTime = environment.threadTime
@@ -42,16 +46,16 @@ final class PasswordHasher: Sendable {
     }
 
     /// The number of passwords that wait for a thread.
-    var waitingCount: Int { pool.waitingCount }
+    var waitingCount: Int { pool.waitingCount + largePool.waitingCount }
 
     /// The number of passwords that are being hashed.
-    var hashingCount: Int { pool.runningCount }
+    var hashingCount: Int { pool.runningCount + largePool.runningCount }
 
     /// Throws `AuthError.tooManyAttempts` when the queue has no place for it.
     /// - Parameter client: whose turn it is among those that wait (`HashingQueue`).
     func hash(_ password: Password, for client: HashingClient) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
-        return try await run(for: client) { [self] in
+        return try await run(on: pool, for: client) { [self] in
             PasswordHash(cost: cost, salt: salt, hash: try whole(password, salt))
         }
     }
@@ -60,13 +64,14 @@ final class PasswordHasher: Sendable {
     /// `AuthError.tooManyAttempts` when the queue has no place for it.
     func isRight(_ password: Password, _ stored: PasswordHash?, for client: HashingClient) async throws -> Bool {
         let reference = stored ?? dummy
-        let isRight = try await run(for: client) { [self] in
+        let isLarge = reference.scheme.memoryBytes > cost.memoryBytes
+        let isRight = try await run(on: isLarge ? largePool : pool, for: client) { [self] in
             let start = threadTime()
             let isRight = reference.matches(try derived(password, as: reference)) && stored != nil
-            if !isRight, reference.isWeaker(than: cost) { try fillUp(since: start) }
+            if !isRight, reference.isOutdated(at: cost) { try fillUp(since: start) }
             return isRight
         }
-        pool.checked(client, isRight: isRight)
+        for pool in [pool, largePool] { pool.checked(client, isRight: isRight) }
         return isRight
     }
 
@@ -74,16 +79,11 @@ final class PasswordHasher: Sendable {
 
     /// What `stored` is if the password is right; of another size when its scheme fails.
     private func derived(_ password: Password, as stored: PasswordHash) throws -> [UInt8] {
-        let scheme = stored.scheme
-        if case .scrypt(let own) = scheme {
-            guard own != cost else { return try whole(password, stored.salt) }
-            return try derive(password.bytes, stored.salt, own)
+        guard case .scrypt(let own) = stored.scheme else {
+            return try stored.scheme.derive(password.typedBytes, stored.salt, byteCount: stored.hash.count)
         }
-        func derived() throws -> [UInt8] {
-            try scheme.derive(password.typedBytes, stored.salt, byteCount: stored.hash.count)
-        }
-        guard scheme.memoryBytes > cost.memoryBytes else { return try derived() }
-        return try largeMemory.withLock { _ in try derived() }
+        guard own != cost else { return try whole(password, stored.salt) }
+        return try derive(password.bytes, stored.salt, own)
     }
 
     /// A hash as this service makes it, and its time.
@@ -113,7 +113,7 @@ final class PasswordHasher: Sendable {
     private static let stepsMax = 1024
 
     private func run<Outcome: Sendable>(
-        for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
+        on pool: HashingPool, for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
     ) async throws -> Outcome {
         do {
             return try await pool.run(for: client) { [metrics] in
