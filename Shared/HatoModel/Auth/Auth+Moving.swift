@@ -52,7 +52,10 @@ extension Auth.Users {
             .username(\.username),
             .displayName(\.displayName),
             .photoUrl(\.photoUrl),
-            .optional("disabled", \.disabled, "Whether signing in is denied"),
+            .optional(
+                "disabled", \.disabled,
+                "Whether signing in is denied; when absent, as in the account that is replaced, and `false` for a new one"
+            ),
             .optional(
                 "customAttributes", \.customAttributes, "Custom claims of the ID tokens: a JSON object as a string"),
             .optional(

@@ -97,6 +97,10 @@ struct FormerAccountTests {
         #expect(String(decoding: bytes, as: UTF8.self) == #"{"validSince":1795000001,"until":1795086460999}"#)
         account.lastRefreshAt = 1_795_000_005_000
         #expect(FormerAccountRecord(account, now: 1_795_000_000_999).validSince == 1_795_000_006)
+        // A time that an import has brought from another clock keeps the uid for another day at most.
+        account.lastLoginAt = 253_000_000_000_000
+        let late = FormerAccountRecord(account, now: 1_795_000_000_999)
+        #expect(late.validSince == 1_795_086_401 && late.until == 1_795_172_860_999)
         #expect(try FormerAccountRecord(bytes).until == 1_795_086_460_999)
     }
 }

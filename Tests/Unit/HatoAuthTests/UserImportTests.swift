@@ -311,6 +311,36 @@ struct UserImportTests {
         #expect(try await bench.refresh(session.refreshToken).uid == session.uid)
     }
 
+    @Test func overwritingEnablesADisabledAccountOnlyWhenTheRowSaysSo() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        var exported = try await bench.service.moving.exportUsers(Auth.Users.Export()).users
+        #expect(exported[0].disabled == false, "an export says which accounts are enabled")
+        var update = Auth.Users.Update(uid: session.uid)
+        update.disabled = true
+        _ = try await bench.service.users.updateUser(update)
+        exported[0].disabled = nil
+        exported[0].displayName = "マスオ"
+        #expect(try await imports(bench, exported) { $0.allowOverwrite = true }.imported == 1)
+        #expect(await wireError { try await bench.signIn() }?.reason == "USER_DISABLED")
+        exported[0].disabled = false
+        #expect(try await imports(bench, exported) { $0.allowOverwrite = true }.imported == 1)
+        #expect(try await bench.signIn().uid == session.uid)
+    }
+
+    @Test func timesOfTheFutureAreRefused() async throws {
+        let bench = try await AuthBench.open()
+        let day: Int64 = 86_400_000
+        for (time, isTaken) in [(bench.now + day, true), (bench.now + day + 1, false)] {
+            for member in [\Row.createdAt, \.lastLoginAt, \.passwordUpdatedAt] {
+                var late = row("masuo", "masuo@example.com")
+                late[keyPath: member] = time
+                let errors = try await imports(bench, [late]) { $0.dryRun = true }.errors
+                #expect(errors.map(\.reason) == (isTaken ? [] : ["INVALID_TIME"]))
+            }
+        }
+    }
+
     @Test func rowThatItsAccountEqualsIsNeitherWrittenNorRefused() async throws {
         let bench = try await AuthBench.open()
         let rows = [row("a", "a@example.com", hash: ForeignHashTests.texts[0]), row("b"), Row(uid: "c")]

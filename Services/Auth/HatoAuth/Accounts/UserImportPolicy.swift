@@ -14,14 +14,19 @@ struct UserImportPolicy: Sendable {
         var hash: PasswordHash?
     }
 
-    /// The end of the year 9999, as in records.
-    private static let millisecondsEnd: Int64 = 253_402_300_800_000
+    /// Times of other clocks may be so much later than this one.
+    static let clockLeewayMilliseconds: Int64 = 86_400_000
 
+    /// Milliseconds since 1970.
+    private let latest: Int64
     private let forms: AccountFormPolicy
     private let hashes: HashImportPolicy
 
     /// Throws `AuthError.invalidFields` for a request that is wrong as a whole.
-    init(_ request: Auth.Users.Import, _ configuration: AuthConfiguration) throws(AuthError) {
+    ///
+    /// - Parameter now: in milliseconds since 1970.
+    init(_ request: Auth.Users.Import, _ configuration: AuthConfiguration, now: Int64) throws(AuthError) {
+        latest = now + Self.clockLeewayMilliseconds
         let countMax = configuration.limits.usersPageMax
         guard !request.users.isEmpty else {
             throw .invalidFields([FieldProblem("users", "MISSING_USER_ACCOUNT", "There are no users")])
@@ -73,9 +78,9 @@ struct UserImportPolicy: Sendable {
             }
             throw first
         }
-        try Self.checkTime("createdAt", row.createdAt)
-        try Self.checkTime("lastLoginAt", row.lastLoginAt)
-        try Self.checkTime("passwordUpdatedAt", row.passwordUpdatedAt)
+        try checkTime("createdAt", row.createdAt)
+        try checkTime("lastLoginAt", row.lastLoginAt)
+        try checkTime("passwordUpdatedAt", row.passwordUpdatedAt)
         if let initialEmail = row.initialEmail { _ = try forms.email(initialEmail) }
         let hash = try hashes.hash(of: row)
         if hash != nil, checked.email == nil, checked.username == nil {
@@ -85,9 +90,11 @@ struct UserImportPolicy: Sendable {
         return Checked(index: index, uid: uid, row: row, form: checked, hash: hash)
     }
 
-    private static func checkTime(_ name: String, _ value: Int64?) throws(FieldProblem) {
-        guard let value, !(0..<millisecondsEnd).contains(value) else { return }
-        throw FieldProblem(name, "INVALID_TIME", "\(name) should be in milliseconds since 1970, such as 1795000000000")
+    private func checkTime(_ name: String, _ value: Int64?) throws(FieldProblem) {
+        guard let value, value < 0 || value > latest else { return }
+        throw FieldProblem(
+            name, "INVALID_TIME",
+            "\(name) should be in milliseconds since 1970, such as 1700000000000, and not in the future")
     }
 
     private static func refuseRepeated(_ names: [String?], _ reason: String) throws(FieldProblem) {
@@ -110,7 +117,7 @@ extension UserImportPolicy.Checked {
         account.displayName = form.displayName
         account.photoUrl = form.photoUrl
         account.customAttributes = form.customAttributes == "{}" ? nil : form.customAttributes
-        account.disabled = row.disabled ?? false
+        account.disabled = row.disabled ?? before?.disabled ?? false
         account.passwordHash = hash
         if hash != nil {
             account.passwordUpdatedAt = row.passwordUpdatedAt ?? before?.passwordUpdatedAt ?? account.createdAt

@@ -12,7 +12,7 @@ struct MovingMethods: AuthMethods {
     }
 
     func importUsers(_ request: Auth.Users.Import) async throws -> Auth.Users.Import.Result {
-        let checked = try UserImportPolicy(request, configuration).check(request.users)
+        let checked = try UserImportPolicy(request, configuration, now: environment.now()).check(request.users)
         let allowsOverwrite = request.allowOverwrite ?? false
         let plan: Plan
         if request.dryRun == true {
@@ -120,7 +120,7 @@ extension AccountRecord {
         row.username = username
         row.displayName = displayName
         row.photoUrl = photoUrl
-        row.disabled = disabled ? true : nil
+        row.disabled = disabled
         row.customAttributes = customAttributes
         row.createdAt = createdAt
         row.lastLoginAt = lastLoginAt

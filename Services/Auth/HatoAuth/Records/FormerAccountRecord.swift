@@ -11,7 +11,9 @@ struct FormerAccountRecord: Sendable {
 
     /// The account is deleted at `now`, in milliseconds. Its own times count, too: the clock may have been set back.
     init(_ account: AccountRecord, now: Int64) {
-        let last = max(now, account.lastLoginAt ?? 0, account.lastRefreshAt ?? 0, account.validSince * 1000)
+        // An import brings times of another clock.
+        let lastLoginAt = min(account.lastLoginAt ?? 0, now + UserImportPolicy.clockLeewayMilliseconds)
+        let last = max(now, lastLoginAt, account.lastRefreshAt ?? 0, account.validSince * 1000)
         validSince = last / 1000 + 1
         until = last + (AuthConfiguration.tokenLifetimeSecondsMax + 60) * 1000
     }
