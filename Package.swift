@@ -193,7 +193,9 @@ let package = Package(
                 "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
-        unitTests(of: "HatoFollow", ["HatoIdentity", "HatoModel", "HatoRPC", logging]),
+        unitTests(
+            of: "HatoFollow",
+            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting", "TestStores", logging]),
         unitTests(of: "HatoMail", ["HatoTesting", "TestCertificates", nioCore, nioPosix, nioSSL]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite(

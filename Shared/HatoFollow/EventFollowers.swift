@@ -13,7 +13,15 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
 
     private struct Follower {
         var task: Task<Void, Never>
-        var watches: [RPCWatch]
+        var watches: [RPCWatch] = []
+    }
+
+    private struct State {
+        var followers: [Key: Follower] = [:]
+        /// How many each connection has, with those that are being opened.
+        var places: [UInt64: Int] = [:]
+
+        var placeCount: Int { places.values.reduce(0, +) }
     }
 
     /// Why a follower lost its right, once it has.
@@ -27,16 +35,16 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
 
     private let store: any Store
     private let followersMax: Int
-    private let followers: Mutex<[Key: Follower]> = Mutex([:])
+    private let state = Mutex(State())
 
-    /// - Parameter followersMax: the maximum number of followers of all connections.
+    /// - Parameter followersMax: the maximum number of followers of all connections; one has a quarter of it at most.
     public init(_ store: any Store, followersMax: Int) {
         self.store = store
         self.followersMax = followersMax
     }
 
     /// The number of followers.
-    public var count: Int { followers.withLock { $0.count } }
+    public var count: Int { state.withLock { $0.followers.count } }
 
     /// Opens a follower on the connection of `context`, which must be an administrator's.
     ///
@@ -47,15 +55,21 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
     public func follow(
         after: Int?, epoch: String?, _ context: RPCContext
     ) async throws -> FollowResult {
-        guard followers.withLock({ $0.count }) < followersMax else {
-            throw FollowRefusal.tooManyFollowers(followersMax)
+        try takePlace(of: context.connection.id)
+        let start: EventPosition
+        do { start = try await self.start(after: after, epoch: epoch) } catch {
+            state.withLock { Self.freePlace(of: context.connection.id, in: &$0) }
+            throw error
         }
-        let start = try await start(after: after, epoch: epoch)
+        return open(from: start, context)
+    }
+
+    private func open(from start: EventPosition, _ context: RPCContext) -> FollowResult {
         let epoch = store.epoch.description
         let subscription = context.openSubscription()
         let key = Key(connection: context.connection.id, subscription: subscription)
         let connection = context.connection
-        // Nothing is sent, and nothing ends by itself, before the follower is known.
+        // Nothing is sent before the follower is known.
         let (known, begin) = AsyncStream.makeStream(of: Void.self)
         let revocation = Revocation()
         // Unstructured: ends with the connection, `unfollow`, its identity, or `stop`.
@@ -65,6 +79,7 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
             if let reason = revocation.reason ?? failure { Self.sendEnd(subscription, connection, reason) }
             self.forget(key)
         }
+        state.withLock { $0.followers[key] = Follower(task: task) }
         let identity = context.watchIdentity { change, _ in
             switch change {
             case .extended(.administrator), .replaced(.administrator): return
@@ -73,16 +88,39 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
             }
             task.cancel()
         }
-        let closing = connection.onClose { task.cancel() }
-        followers.withLock { $0[key] = Follower(task: task, watches: [identity, closing]) }
+        let watches = [identity, connection.onClose { task.cancel() }]
+        // One of them may have ended it already.
+        let isThere = state.withLock { state in
+            state.followers[key]?.watches = watches
+            return state.followers[key] != nil
+        }
+        if !isThere { for watch in watches { watch.cancel() } }
         begin.finish()
         return FollowResult(subscription: subscription, epoch: epoch)
+    }
+
+    /// Takes a place for a follower that is being opened. Throws `FollowRefusal.tooManyFollowers`.
+    private func takePlace(of connection: UInt64) throws(FollowRefusal) {
+        let perConnectionMax = max(1, followersMax / 4)
+        let refusal: FollowRefusal? = state.withLock { state in
+            guard state.placeCount < followersMax else { return .tooManyFollowers(followersMax) }
+            let own = state.places[connection, default: 0]
+            guard own < perConnectionMax else { return .tooManyOfConnection(perConnectionMax) }
+            state.places[connection] = own + 1
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    private static func freePlace(of connection: UInt64, in state: inout State) {
+        let left = state.places[connection, default: 0] - 1
+        state.places[connection] = left > 0 ? left : nil
     }
 
     /// Ends a follower of the connection. Throws `FollowRefusal.unknownSubscription` when it has none of that name.
     public func unfollow(_ subscription: String, on connection: RPCConnection) throws(FollowRefusal) {
         let key = Key(connection: connection.id, subscription: subscription)
-        guard let follower = followers.withLock({ $0[key] }) else {
+        guard let follower = state.withLock({ $0.followers[key] }) else {
             throw .unknownSubscription(subscription)
         }
         follower.task.cancel()
@@ -91,13 +129,17 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
 
     /// Ends all followers and waits for them.
     public func stop() async {
-        let all = followers.withLock { Array($0.values) }
+        let all = state.withLock { Array($0.followers.values) }
         for follower in all { follower.task.cancel() }
         for follower in all { await follower.task.value }
     }
 
     private func forget(_ key: Key) {
-        let follower = followers.withLock { $0.removeValue(forKey: key) }
+        let follower = state.withLock { state in
+            let follower = state.followers.removeValue(forKey: key)
+            if follower != nil { Self.freePlace(of: key.connection, in: &state) }
+            return follower
+        }
         for watch in follower?.watches ?? [] { watch.cancel() }
     }
 

@@ -5,6 +5,8 @@ import HatoStorage
 public enum FollowRefusal: Error, Sendable, Hashable {
     /// There are as many as the service allows.
     case tooManyFollowers(Int)
+    /// The connection has as many as one may have.
+    case tooManyOfConnection(Int)
     /// The connection has no follower of this name.
     case unknownSubscription(String)
     /// The service never had the position in that epoch.
@@ -18,6 +20,9 @@ extension FollowRefusal: RPCErrorConvertible {
         switch self {
         case .tooManyFollowers(let max):
             .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
+        case .tooManyOfConnection(let max):
+            .resourceExhausted(
+                reason: "too_many_followers", "This connection has \(max) followers, which is the limit for one")
         case .unknownSubscription(let name):
             .notFound(reason: "subscription_not_found", "This connection has no subscription \"\(name)\"")
         case .unknownPosition:

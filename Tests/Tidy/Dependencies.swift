@@ -68,7 +68,7 @@ import Testing
             "HatoTesting",
         ],
         "Tests/Unit/HatoRuntimeTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
-        "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
+        "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
         "Tests/Unit/HatoMailTests": ["HatoTesting"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
         "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],

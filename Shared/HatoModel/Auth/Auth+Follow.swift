@@ -4,7 +4,8 @@ extension Auth {
     public struct Follow: RPCRequest {
         public static let method = "auth.follow"
         public static let summary = """
-            Follows the changes of accounts, sessions and signing keys from now on, or after a given position
+            Follows the changes of accounts, sessions and signing keys from now on, or after a given position. \
+            At most 16 followers of one connection and 64 in all (`too_many_followers`)
             """
         public static let access = Access.administrator
         public static let effect = Effect.read
