@@ -141,10 +141,14 @@ struct MovingUsers {
                 let rest = try await command(["export", exported, "--continue"], on: stack)
                 #expect(rest.code == 0, "\(rest.error)")
                 #expect(try folder.text("exported.jsonl") == whole)
+                let mode = try FileManager.default.attributesOfItem(atPath: exported)[.posixPermissions] as? Int
+                #expect(mode == 0o600, "also of a file that others could read")
             }
-            let foreign = try folder.write("foreign.txt", "hello\n")
-            #expect(try await command(["export", foreign, "--continue"], on: stack).code == 74)
-            #expect(try folder.text("foreign.txt") == "hello\n")
+            for text in ["hello\n", "hello", "hello\nworld", #"{"uid":"a"}"# + "\nhello\nworld"] {
+                let foreign = try folder.write("foreign.txt", text)
+                #expect(try await command(["export", foreign, "--continue"], on: stack).code == 74)
+                #expect(try folder.text("foreign.txt") == text)
+            }
             return whole
         }
         try await TestStack.run { stack in

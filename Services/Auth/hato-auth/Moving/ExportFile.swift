@@ -5,6 +5,8 @@ import HatoModel
 /// The file that an export writes, a line an account. It has hashes of passwords: only its owner reads it.
 final class ExportFile {
     private static let lineBytesMax = 1 << 20
+    /// Of each line.
+    private static let lineStart = Array(#"{"uid":""#.utf8)
 
     private let handle: FileHandle
     private let path: String
@@ -30,8 +32,8 @@ final class ExportFile {
         handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
-    /// Cuts off what is no whole line, and returns the uid of the last account; nil in an empty file. Throws
-    /// `CommandFailure` for a file that no export has written.
+    /// Cuts off what is no whole line, lets only the owner read it, and returns the uid of the last account; nil in a
+    /// file without one. Throws `CommandFailure` for a file that no export has written, and leaves it as it is.
     func lastUid() throws(CommandFailure) -> String? {
         do {
             let size = try handle.seekToEnd()
@@ -40,11 +42,19 @@ final class ExportFile {
             let bytes = Array(try handle.readToEnd() ?? Data())
             let end = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
             guard end > 0 || start == 0 else { throw noExport }
+            var uid: String?
+            if end > 0 {
+                let line = bytes[..<(end - 1)].split(separator: UInt8(ascii: "\n")).last ?? []
+                uid = try? JSONParser.parse(Array(line))["uid"]?.string
+                guard uid != nil else { throw noExport }
+            } else if !bytes.starts(with: Self.lineStart), !Self.lineStart.starts(with: bytes) {
+                throw noExport
+            }
+            guard fchmod(handle.fileDescriptor, 0o600) == 0 else {
+                throw CommandFailure(.inputOutput, "cannot protect '\(path)': \(String(cString: strerror(errno)))")
+            }
             try handle.truncate(atOffset: start + UInt64(end))
             try handle.seekToEnd()
-            guard end > 0 else { return nil }
-            let line = bytes[..<(end - 1)].split(separator: UInt8(ascii: "\n")).last ?? []
-            guard let uid = try? JSONParser.parse(Array(line))["uid"]?.string else { throw noExport }
             return uid
         } catch let failure as CommandFailure {
             throw failure
