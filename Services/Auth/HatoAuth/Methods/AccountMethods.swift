@@ -57,8 +57,8 @@ struct AccountMethods: AuthMethods {
 
     func deleteAccount(_ origin: CallOrigin) async throws -> Empty {
         let user = try origin.user()
-        let now = environment.now()
         _ = try await service.write { [self] rows in
+            let now = environment.now()
             let account = try AccountChecks.ownAccount(user, in: rows)
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
@@ -73,6 +73,8 @@ struct AccountMethods: AuthMethods {
 
     private struct Updated: Sendable {
         var account: AccountRecord
+        /// The time of the transaction, in milliseconds since 1970.
+        var at: Int64
         /// Nil when the earlier sessions stay valid.
         var granted: AuthService.Granted?
     }
@@ -93,7 +95,7 @@ struct AccountMethods: AuthMethods {
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
                 AccountRows.put(account, replacing: before, in: rows)
-                return Updated(account: account)
+                return Updated(account: account, at: now)
             }
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             var record = newSession.record(of: account, now: now)
@@ -104,9 +106,10 @@ struct AccountMethods: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return Updated(account: account, granted: AuthService.Granted(account: account, record: record, at: now))
+            let granted = AuthService.Granted(account: account, record: record, at: now)
+            return Updated(account: account, at: now, granted: granted)
         }.outcome
-        guard let granted = updated.granted else { return try renewed(user, updated.account) }
+        guard let granted = updated.granted else { return try renewed(user, updated) }
         let session = try service.session(granted, newSession.token)
         return Auth.Account.Update.Result(
             idToken: session.idToken, refreshToken: session.refreshToken, expiresIn: session.expiresIn,
@@ -115,8 +118,10 @@ struct AccountMethods: AuthMethods {
 
     /// The same session with the new claims. The new token expires when the presented one would have: changing a name
     /// must not extend the life of a stolen ID token.
-    private func renewed(_ user: Caller.User, _ account: AccountRecord) throws -> Auth.Account.Update.Result {
-        let now = max(environment.now() / 1000, account.validSince)
+    private func renewed(_ user: Caller.User, _ updated: Updated) throws -> Auth.Account.Update.Result {
+        let account = updated.account
+        // Not the time after the transaction: another may have ended the session since.
+        let now = max(updated.at / 1000, account.validSince)
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
         let claims = IDTokenClaims(
             account: account, provider: user.signInProvider ?? (account.isAnonymous ? .anonymous : .password),

@@ -73,7 +73,7 @@ struct SessionListMethods: AuthMethods {
             guard let held = try SessionRows.find(token.sessionID, in: rows),
                 held.rotation.mayFork(token.hash, now: now, policy: policy)
             else { throw AuthError.invalidRefreshToken }
-            guard let account = try AccountRows.find(held.uid, in: rows) else { throw AuthError.userNotFound }
+            guard var account = try AccountRows.find(held.uid, in: rows) else { throw AuthError.userNotFound }
             guard !account.disabled else { throw AuthError.userDisabled }
             guard !held.rotation.isExpired(now: now, policy: policy),
                 held.rotation.createdAt / 1000 >= account.validSince
@@ -87,6 +87,9 @@ struct SessionListMethods: AuthMethods {
             // Its end is that of the sign-in.
             record.rotation = RefreshRotationStateMachine(
                 currentHash: newSession.token.hash, createdAt: held.rotation.createdAt, rotatedAt: now)
+            let before = account
+            account.lastRefreshAt = now
+            AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
             return AuthService.Granted(account: account, record: record, at: now)

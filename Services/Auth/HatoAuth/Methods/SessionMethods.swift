@@ -94,6 +94,8 @@ struct SessionMethods: AuthMethods {
         switch action {
         case .repeatNewest(let steps): return .went(granted, steps: steps, .refreshRepeated)
         case .repeatLate:
+            granted.account.lastRefreshAt = rotation.now
+            AccountRows.put(granted.account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
             return .went(granted, steps: 1, .refreshLate)
         case .rotate, .endReused, .endExpired:

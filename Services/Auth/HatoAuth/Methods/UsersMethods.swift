@@ -43,8 +43,8 @@ struct UsersMethods: AuthMethods {
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
         let uid = request.uid ?? environment.newUID()
-        let now = environment.now()
-        return try await service.write { [change] rows in
+        return try await service.write { [change, environment] rows in
+            let now = environment.now()
             let blank = try AccountRows.newAccount(uid, at: now, in: rows)
             let account = change.applied(toNew: blank, now: now)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
