@@ -109,6 +109,18 @@ struct KeysTests {
         }
     }
 
+    @Test func aRetiredKeyStaysForTheTokensThatItSignedAlsoWhenLaterOnesAreShorter() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        _ = try await bench.service.keys.rotateKeys()
+        let shorter = try await AuthBench.open(since: bench) { $0.tokenLifetimeSeconds = 300 }
+        shorter.pass(seconds: 3599)
+        #expect(try await shorter.account(session).uid == session.uid)
+        // Another rotation does not forget it either.
+        _ = try await shorter.service.keys.rotateKeys()
+        #expect(try await AuthBench.open(since: shorter).account(session).uid == session.uid)
+    }
+
     @Test func aRevokedKeyEndsAtOnceAlsoWhenItIsTheCurrentOne() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()

@@ -43,10 +43,13 @@ import Testing
         let d = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"
         var record = SigningKeyRecord(role: .current, key: key, createdAt: 5)
         #expect(text(record.bytes()) == #"{"role":"current","createdAt":5,"x":"\#(x)","y":"\#(y)","d":"\#(d)"}"#)
-        record.retire(at: 6)
-        let retired = #"{"role":"retired","createdAt":5,"retiredAt":6,"x":"\#(x)","y":"\#(y)"}"#
+        record.retire(at: 6, until: 7)
+        let retired = #"{"role":"retired","createdAt":5,"retiredAt":6,"endsAt":7,"x":"\#(x)","y":"\#(y)"}"#
         #expect(text(record.bytes()) == retired)
-        #expect(try text(SigningKeyRecord(kid: "k1", Array(retired.utf8)).bytes()) == retired)
+        // The second as earlier versions wrote it.
+        for written in [retired, retired.replacing(#","endsAt":7"#, with: "")] {
+            #expect(try text(SigningKeyRecord(kid: "k1", Array(written.utf8)).bytes()) == written)
+        }
     }
 
     @Test func whatIsNotWrittenIsDamage() {

@@ -39,8 +39,8 @@ struct RecordTimeTests {
 
     @Test func timesOfSigningKeysAreTimes() throws {
         var record = SigningKeyRecord(role: .current, key: SigningKey(kid: "k1"), createdAt: 1)
-        record.retire(at: 2)
-        for name in ["createdAt", "retiredAt"] {
+        record.retire(at: 2, until: 3)
+        for name in ["createdAt", "retiredAt", "endsAt"] {
             try check(record.bytes(), name, Self.wrongMilliseconds, last: Self.years * 1000 - 1) {
                 _ = try SigningKeyRecord(kid: "k1", $0)
             }

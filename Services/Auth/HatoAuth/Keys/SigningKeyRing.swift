@@ -53,7 +53,7 @@ struct SigningKeyRing: Sendable {
     /// may be deleted.
     mutating func rotate(_ newcomer: SigningKeyRecord, now: Int64, lifetime: Int64) -> [String] {
         var old = current
-        old.retire(at: now)
+        old.retire(at: now, until: Self.end(from: now, lifetime: lifetime))
         promote(newcomer)
         let gone = (retired + revoked).filter { isOver($0, now: now, lifetime: lifetime) }.map(\.kid)
         retired.removeAll { gone.contains($0.kid) }
@@ -89,8 +89,10 @@ struct SigningKeyRing: Sendable {
         end(of: record, lifetime: lifetime).map { now > $0 } ?? false
     }
 
-    /// A token signed just before its key retired is still valid for a clock that is slightly behind.
     private func end(of record: SigningKeyRecord, lifetime: Int64) -> Int64? {
-        (record.revokedAt ?? record.retiredAt).map { $0 + lifetime + 60_000 }
+        record.endsAt ?? (record.revokedAt ?? record.retiredAt).map { Self.end(from: $0, lifetime: lifetime) }
     }
+
+    /// A token signed just before its key retired is still valid for a clock that is slightly behind.
+    private static func end(from time: Int64, lifetime: Int64) -> Int64 { time + lifetime + 60_000 }
 }

@@ -18,6 +18,8 @@ struct SigningKeyRecord: Sendable {
     var key: SigningKey?
     var publicKey: VerificationKey
     var retiredAt: Int64?
+    /// When the last of its tokens has expired, once it is retired; nil in the rows of earlier versions.
+    var endsAt: Int64?
     var revokedAt: Int64?
     /// Whether its row has the private key in clear.
     private(set) var isInClear = false
@@ -29,9 +31,10 @@ struct SigningKeyRecord: Sendable {
         publicKey = key.verificationKey
     }
 
-    mutating func retire(at time: Int64) {
+    mutating func retire(at time: Int64, until end: Int64) {
         role = .retired
         retiredAt = time
+        endsAt = end
         key = nil
     }
 
@@ -48,6 +51,7 @@ extension SigningKeyRecord {
         var role: Role
         var createdAt: Int64
         var retiredAt: Int64?
+        var endsAt: Int64?
         var revokedAt: Int64?
         var x: String
         var y: String
@@ -61,6 +65,7 @@ extension SigningKeyRecord {
             .required("role", \.role),
             .time("createdAt", \.createdAt),
             .optionalTime("retiredAt", \.retiredAt),
+            .optionalTime("endsAt", \.endsAt),
             .optionalTime("revokedAt", \.revokedAt),
             .required("x", \.x),
             .required("y", \.y),
@@ -81,6 +86,7 @@ extension SigningKeyRecord {
         role = stored.role
         createdAt = stored.createdAt
         retiredAt = stored.retiredAt
+        endsAt = stored.endsAt
         revokedAt = stored.revokedAt
         let jwk = Auth.JWK(kid: kid, x: stored.x, y: stored.y)
         guard let publicKey = VerificationKey(jwk) else { throw damaged("x") }
@@ -106,7 +112,8 @@ extension SigningKeyRecord {
     func bytes(sealed: [UInt8]? = nil) -> [UInt8] {
         RecordCodec.encode(
             Stored(
-                role: role, createdAt: createdAt, retiredAt: retiredAt, revokedAt: revokedAt, x: publicKey.jwk.x,
-                y: publicKey.jwk.y, d: sealed == nil ? key.map { Array($0.rawRepresentation) } : nil, sealed: sealed))
+                role: role, createdAt: createdAt, retiredAt: retiredAt, endsAt: endsAt, revokedAt: revokedAt,
+                x: publicKey.jwk.x, y: publicKey.jwk.y,
+                d: sealed == nil ? key.map { Array($0.rawRepresentation) } : nil, sealed: sealed))
     }
 }
