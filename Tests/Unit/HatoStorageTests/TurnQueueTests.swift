@@ -132,7 +132,7 @@ struct TurnQueueTests {
         #expect(queue.count == 0)
     }
 
-    /// A slot that one client had is another's later; nobody is charged for what others take.
+    /// A slot that one client had is another's later; no client is charged for what others take.
     @Test func manyClientsComeAndGo() throws {
         var queue = TurnQueue<Job>(runningMax: 2)
         // One that stays, so that not all are ever idle together.

@@ -124,9 +124,9 @@ struct AttemptSlots: Sendable {
     /// How many may be slow at a crowded host.
     private var slowAtHostMax: Int { (policy.attemptsPerHostMax + 1) / 2 }
 
-    /// Ends slow attempts beyond `slowMax`, and those beyond the half of a crowded host, and returns their numbers: first
-    /// those of the users that have the most slow attempts and silent hosts together, and of one user those that have
-    /// run the longest.
+    /// Ends slow attempts beyond `slowMax`, and those beyond the half of a crowded host, and returns their numbers:
+    /// first those of the users that have the most slow attempts and silent hosts together, and of one user those that
+    /// have run the longest.
     mutating func timePassed(at now: Int64) -> [Int] {
         receivers.forget(at: now)
         let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }

@@ -121,8 +121,8 @@ struct TriggerSource: Sendable {
 
     /// Throws the error of what may be read later; the trigger goes without what can never be read.
     ///
-    /// Messages that does not understand the request is another version: the notifier waits until it is replaced. Not so
-    /// where it refuses a path, which can come from data: one change would stop all triggers.
+    /// Messages that does not understand the request is another version: the notifier waits until it is replaced. Not
+    /// so where it refuses a path, which can come from data: one change would stop all triggers.
     static func mayPassOver(_ error: RPCError) -> Bool {
         if error.isRetryable || error.reason == Self.reasonOfEarlierVersion { return false }
         switch error.code {
