@@ -48,9 +48,9 @@ public struct AuthLimits: Limits, Hashable {
     public var anonymousSignUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
     /// Refreshes from one address.
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
-    /// Changes of the names and the password by one user, and from one address.
+    /// Changes of the names and the password by one user; ten times as many from one address.
     public var credentialChanges = RateLimit(burst: 60, perMinute: 10)
-    /// Other changes of accounts by one user, and from one address.
+    /// Other changes of accounts by one user; ten times as many from one address.
     public var profileChanges = RateLimit(burst: 60, perMinute: 60)
 
     public init() {}
@@ -120,16 +120,16 @@ public struct AuthLimits: Limits, Hashable {
         ),
         Limit(
             "credential-changes-burst", \.credentialChanges.burst, rate,
-            "changes of names and passwords of one user, and of one address, at once; 0: no limit"),
+            "changes of names and passwords of one user at once, ten times as many from one address; 0: no limit"),
         Limit(
             "credential-changes-minute", \.credentialChanges.perMinute, rate,
-            "changes of names and passwords of one user, and of one address, a minute in the long run"),
+            "changes of names and passwords of one user a minute in the long run, ten times as many from one address"),
         Limit(
             "profile-changes-burst", \.profileChanges.burst, rate,
-            "other changes of accounts of one user, and of one address, at once; 0: no limit"),
+            "other changes of accounts of one user at once, ten times as many from one address; 0: no limit"),
         Limit(
             "profile-changes-minute", \.profileChanges.perMinute, rate,
-            "other changes of accounts of one user, and of one address, a minute in the long run"),
+            "other changes of accounts of one user a minute in the long run, ten times as many from one address"),
     ]
 }
 
@@ -143,5 +143,14 @@ public struct RateLimit: Sendable, Hashable {
     public init(burst: Int, perMinute: Int) {
         self.burst = burst
         self.perMinute = perMinute
+    }
+
+    /// So many times as much.
+    func times(_ factor: Int) -> RateLimit {
+        func product(_ value: Int) -> Int {
+            let (product, isTooMuch) = value.multipliedReportingOverflow(by: factor)
+            return isTooMuch ? .max : product
+        }
+        return RateLimit(burst: product(burst), perMinute: product(perMinute))
     }
 }

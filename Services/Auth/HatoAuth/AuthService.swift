@@ -159,7 +159,7 @@ public final class AuthService: Sendable {
         var device: Device
 
         func record(of account: AccountRecord, now: Int64) -> SessionRecord {
-            // `validSince` is later for a second at most, where the uid was that of an account deleted just before.
+            // `validSince` is later for a second after a change that ended tokens, such as a new password.
             let now = max(now, account.validSince * 1000)
             var record = SessionRecord(
                 id: id, uid: account.uid, provider: account.isAnonymous ? .anonymous : .password, authTime: now / 1000,

@@ -118,9 +118,9 @@ struct LargeReads {
     /// The reservation, or the turn to run in it, has come. Returns the request that has it, and its read that begins
     /// again, if one waits.
     mutating func granted(_ reservation: ReadReservation) -> (sequence: UInt64, rerun: Rerun?)? {
-        guard var holder else { return nil }
-        if holder.hasLeft {
+        guard var holder, !holder.hasLeft else {
             self.holder = nil
+            reservation.goes(because: .outgrown)
             return nil
         }
         holder.reservation = reservation

@@ -6,11 +6,13 @@ import Synchronization
 ///
 /// The reader keeps it until the result is complete, and the connection until its peer has taken the result.
 public final class ReadReservation: Sendable {
+    typealias Outcome = ReadReservationQueue.Outcome
+
     fileprivate let id: UInt64
     /// Its size, of `ProcessBudget.readSizes`.
     fileprivate let size: Int
     private let bytes: Atomic<Int>
-    private let outcome = Mutex(ReadReservationQueue.Outcome.dropped)
+    private let outcome = Mutex(Outcome.dropped)
     fileprivate let account: ClientAccount
     private let budget: ProcessBudget
 
@@ -35,7 +37,7 @@ public final class ReadReservation: Sendable {
     public func readEnded() { budget.readEnded(id, size) }
 
     /// Why it goes; without a call, because its connection has closed.
-    func goes(because outcome: ReadReservationQueue.Outcome) { self.outcome.withLock { $0 = outcome } }
+    func goes(because outcome: Outcome) { self.outcome.withLock { $0 = outcome } }
 
     /// From now on the connection counts what the result takes.
     func counted() {
@@ -151,10 +153,8 @@ extension ProcessBudget {
         grantReads()
     }
 
-    fileprivate func readTaken(
-        _ id: UInt64, _ size: Int, _ account: ClientAccount, _ outcome: ReadReservationQueue.Outcome
-    ) {
-        largeReads.withLock { $0.queues[size].taken(id, outcome, at: Self.now) }
+    fileprivate func readTaken(_ id: UInt64, _ size: Int, _ account: ClientAccount, _ end: ReadReservation.Outcome) {
+        largeReads.withLock { $0.queues[size].taken(id, end, at: Self.now) }
         leave(account)
         grantReads()
     }

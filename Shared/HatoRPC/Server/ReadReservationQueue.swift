@@ -33,7 +33,7 @@ struct ReadReservationQueue {
     enum Outcome {
         /// The peer has taken the result.
         case taken
-        /// The result needs a larger one.
+        /// The result needs a larger one, or there is none.
         case outgrown
         /// The connection has closed.
         case dropped
@@ -108,7 +108,7 @@ struct ReadReservationQueue {
     private var again = IndexedHeap<String, UInt64>()
     /// Clients without a reservation, by the seconds for which they kept reservations open, and by turn.
     private var first = IndexedHeap<String, Held>()
-    /// Those among them whose peers took their last result within a second, by turn.
+    /// Those among them that kept none open lately, and whose peers took their last result within a second, by turn.
     private var prompt = IndexedHeap<String, UInt64>()
     /// Clients that want a further reservation, by what they hold; keys are too low rather than too high.
     private var further = IndexedHeap<String, Held>()
@@ -207,7 +207,7 @@ struct ReadReservationQueue {
             if !opened.isRunning { again.insert(name, client.turn) }
         } else if client.open == 0 {
             first.insert(name, Held(amount: client.keeping.seconds(at: now), turn: client.turn))
-            if client.keeping.isPrompt { prompt.insert(name, client.turn) }
+            if client.keeping.isPrompt, client.keeping.seconds(at: now) == 0 { prompt.insert(name, client.turn) }
         } else {
             further.insert(name, Held(amount: .min, turn: client.turn))
         }
@@ -215,8 +215,10 @@ struct ReadReservationQueue {
 
     private mutating func noteFormer(_ name: String, _ keeping: Keeping) {
         guard keeping.isPrompt || keeping.seconds(at: now) > 0 else { return }
-        if former.count >= Self.formerMax { former = former.filter { $0.value.seconds(at: now) > 0 } }
-        if former.count >= Self.formerMax { former = [:] }
+        if former.count >= Self.formerMax {
+            let latest = former.sorted { $0.value.at > $1.value.at }.prefix(Self.formerMax / 2)
+            former = Dictionary(latest.map { ($0.key, $0.value) }) { first, _ in first }
+        }
         former[name] = keeping
     }
 
@@ -301,7 +303,9 @@ struct ReadReservationQueue {
     /// The client without an open reservation that gets one where nothing fits.
     private var nextBeyond: String? {
         guard let (name, rank) = first.first, beyond.count < size.beyondMax else { return nil }
-        let left = (size.beyondMax >= 3 ? 1 : 0) + (rank.amount > 0 ? 1 : 0)
-        return open.isEmpty || beyond.count + left < size.beyondMax ? name : prompt.first?.key
+        let leftToPrompt = size.beyondMax >= 3 ? 1 : 0
+        let left = leftToPrompt + (rank.amount > 0 ? 1 : 0)
+        if open.isEmpty || beyond.count + left < size.beyondMax { return name }
+        return leftToPrompt > 0 ? prompt.first?.key : nil
     }
 }

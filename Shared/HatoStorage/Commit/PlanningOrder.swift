@@ -93,7 +93,7 @@ struct PlanningOrder {
 
     /// Lets go of what is planned, when all is.
     mutating func removePlanned() {
-        arrived.removeAll(keepingCapacity: arrived.count <= Self.keptMax)
+        arrived.removeAll(keepingCapacity: arrived.capacity <= 2 * Self.keptMax)
         (done, checked) = (0, 0)
     }
 

@@ -48,7 +48,7 @@ package struct TurnQueue<Job> {
     private static var costMax: Int { 60_000_000_000 }
     /// Clients without jobs that are kept at least.
     private static var idleMin: Int { 256 }
-    /// Clients without jobs that are kept at most, of those that have had more than the least time.
+    /// The number of clients without jobs at which all of them are forgotten.
     private static var idleMax: Int { 4_096 }
     /// What one job counts for `age` at most.
     private static var agingMax: Int { 1_000_000 }
@@ -114,7 +114,7 @@ package struct TurnQueue<Job> {
         guard turn.client != nil, clients.indices.contains(slot), clients[slot].running > 0 else { return }
         clients[slot].running -= 1
         clients[slot].time += min(max(0, time - Self.costMin), Self.costMax)
-        age += min(max(0, time), Self.agingMax) / (2 * max(1, slots.count - idleCount))
+        age += max(1, min(max(0, time), Self.agingMax) / (2 * max(1, slots.count - idleCount)))
         lineUp(slot)
         guard clients[slot].isIdle else { return }
         // Keeps no capacity for what waited.
@@ -173,7 +173,7 @@ package struct TurnQueue<Job> {
     /// No client waits or runs: all begin with the same time again.
     private mutating func allAreIdle() {
         now = max(now, age, latest) + Self.costMin
-        guard slots.count > Self.idleMin || now > Self.timeMax else { return }
+        guard clients.count > Self.idleMin || now > Self.timeMax else { return }
         (slots, clients, freeSlots) = ([:], [], [])
         (idleCount, idleLimit, now, age, latest) = (0, Self.idleMin, 0, -Self.lag, 0)
     }

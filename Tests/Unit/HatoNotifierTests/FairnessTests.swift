@@ -113,7 +113,7 @@ import Testing
         var order: [String] = []
         for _ in 0..<12 {
             let round = try await outbox.lease(limit: 1, beside: slots)
-            slots.turn = round.slots.turn
+            slots.position = round.slots.position
             let lease = try #require(round.leases.first)
             order.append(lease.group.uid)
             try await outbox.record(delivered, of: lease)
@@ -138,7 +138,7 @@ import Testing
         slots.ended(300, delivered, at: clock.now)
         var round = try await outbox.lease(limit: 8, beside: slots)
         #expect(round.leases.isEmpty && round.nextDueAt == clock.now + 50)
-        slots.turn = round.slots.turn
+        slots.position = round.slots.position
         round = try await outbox.lease(limit: 8, beside: slots)
         #expect(uids(round.leases) == ["u1299"])
     }
@@ -161,11 +161,11 @@ import Testing
         var round = try await outbox.lease(limit: 8, beside: slots)
         #expect(uids(round.leases) == ["good"] && round.nextDueAt == clock.now + 50)
         // One of the last users is found, though each round skips few.
-        round.slots.ended(
-            round.slots.began(AttemptGroup(host: "elsewhere", uid: "u1290"), at: clock.now), delivered, at: clock.now)
+        slots.ended(slots.began(AttemptGroup(host: "elsewhere", uid: "u1290"), at: clock.now), delivered, at: clock.now)
         var rounds = 0
         while round.leases.allSatisfy({ $0.group.uid != "u1290" }), rounds < 10 {
-            round = try await outbox.lease(limit: 8, beside: round.slots)
+            slots.position = round.slots.position
+            round = try await outbox.lease(limit: 8, beside: slots)
             rounds += 1
         }
         #expect(rounds <= 5)

@@ -66,7 +66,7 @@ final class AttemptLedger: Sendable {
     /// `AuthError.tooManyAttempts`.
     func admit(_ kind: Kind, from address: ClientAddress?) throws {
         if let address, limitsLoopback || !address.isLoopback {
-            try take(Origin(kind: kind, network: address.network), limit(of: kind))
+            try take(Origin(kind: kind, network: address.network), limit(ofAddress: kind))
         }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
@@ -169,4 +169,14 @@ final class AttemptLedger: Sendable {
         case .profileChange: limits.profileChanges
         }
     }
+
+    /// Many users may share an address.
+    private func limit(ofAddress kind: Kind) -> RateLimit {
+        switch kind {
+        case .credentialChange, .profileChange: limit(of: kind).times(Self.usersOfAddress)
+        case .signIn, .signUp, .anonymousSignUp, .refresh: limit(of: kind)
+        }
+    }
+
+    private static let usersOfAddress = 10
 }

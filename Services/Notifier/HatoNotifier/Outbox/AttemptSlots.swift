@@ -30,6 +30,24 @@ struct AttemptSlots: Sendable {
     /// users, whose receivers may all be silent, each soon has its first attempt.
     private static let partsOfUnknown = 4
 
+    /// Where the search for groups of parked lanes goes on.
+    struct Position: Sendable {
+        /// The group that had its turn last; the next one goes on behind it.
+        var turn: AttemptGroup?
+        /// By host: the last of many groups that were skipped; the next turn of the host goes on behind it.
+        private var lastSkipped: [String: AttemptGroup] = [:]
+        private static let lastSkippedMax = 1_024
+
+        /// Many groups of a host were skipped, this one last.
+        mutating func skipped(from group: AttemptGroup) {
+            if lastSkipped.count >= Self.lastSkippedMax { lastSkipped = [:] }
+            lastSkipped[group.host] = group
+        }
+
+        /// The group behind which the host's turn goes on; once.
+        mutating func takeLastSkipped(at host: String) -> AttemptGroup? { lastSkipped.removeValue(forKey: host) }
+    }
+
     private let policy: DeliveryPolicy
     /// In the order in which they began.
     private var running: [Attempt] = []
@@ -38,11 +56,8 @@ struct AttemptSlots: Sendable {
     private var atHost: [String: Int] = [:]
     private var receivers: ReceiverHistory
     private var lastNumber = 0
-    /// The group of lanes that had its turn last; the next one goes on behind it.
-    var turn: AttemptGroup?
-    /// By host: the last of many groups that were skipped; the next turn of the host goes on behind it.
-    private var lastSkipped: [String: AttemptGroup] = [:]
-    private static let lastSkippedMax = 1_024
+    /// Where the next round goes on.
+    var position = Position()
 
     init(_ policy: DeliveryPolicy) {
         self.policy = policy
@@ -79,15 +94,6 @@ struct AttemptSlots: Sendable {
         let parts = receivers.isPrompt(uid) ? load * Self.partsOfKnown : 1 + load * Self.partsOfUnknown
         return reserve * min(parts, Self.reserveParts) / Self.reserveParts
     }
-
-    /// Many groups of a host were skipped, this one last.
-    mutating func skipped(from group: AttemptGroup) {
-        if lastSkipped.count >= Self.lastSkippedMax { lastSkipped = [:] }
-        lastSkipped[group.host] = group
-    }
-
-    /// The group behind which the host's turn goes on; once.
-    mutating func takeLastSkipped(at host: String) -> AttemptGroup? { lastSkipped.removeValue(forKey: host) }
 
     // MARK: Events
 

@@ -59,7 +59,7 @@ actor Dispatcher {
         do {
             let round = try await outbox.lease(limit: slots.free, beside: slots)
             // Attempts may have ended meanwhile: only what began is taken over.
-            slots.turn = round.slots.turn
+            slots.position = round.slots.position
             for lease in round.leases { begin(lease, &group) }
             outbox.metrics.attempting(slots.count)
             if round.isFull {

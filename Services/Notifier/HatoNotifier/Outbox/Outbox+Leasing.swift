@@ -20,7 +20,7 @@ struct LeaseRound: Sendable {
     var slots: AttemptSlots
     /// Whether there may be more that is due now.
     var isFull = false
-    /// Whether the round stopped because it had skipped as many groups as it may: behind `slots.turn` there may be
+    /// Whether the round stopped because it had skipped as many groups as it may: behind `slots.position.turn` there may be
     /// lanes that may be attempted now.
     var hasSkippedMany = false
     /// When the next round is to follow: when the next lane is due, or soon after one that skipped many groups. Nil
@@ -103,7 +103,7 @@ private struct Leasing {
     /// Visits one parked lane of each group, then another, until `limit` deliveries are leased or no group has one that
     /// may be attempted.
     mutating func takeTurns(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
-        var position = round.slots.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
+        var position = round.slots.position.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
         // The first pass begins in the middle: a whole one must find nothing.
         var (visits, visitsOfPass, emptyPasses, skippedCount) = (0, 0, 0, 0)
         while round.leases.count < limit, emptyPasses < 2 {
@@ -119,7 +119,7 @@ private struct Leasing {
                 continue
             }
             position = group.key.end ?? position
-            if let last = round.slots.takeLastSkipped(at: group.host),
+            if round.slots.admitsHost(group.host), let last = round.slots.position.takeLastSkipped(at: group.host),
                 !last.key.bytes.lexicographicallyPrecedes(group.key.bytes)
             {
                 position = last.key.end ?? position
@@ -129,7 +129,7 @@ private struct Leasing {
                 if skips(group) { position = AttemptGroup.hostKey(group.host).end ?? position }
                 skippedCount += 1
                 guard skippedCount < Self.skippedMax else {
-                    round.slots.turn = group
+                    round.slots.position.turn = group
                     round.hasSkippedMany = true
                     return
                 }
@@ -142,7 +142,7 @@ private struct Leasing {
             visited[group] = lane.key
             visits += 1
             visitsOfPass += 1
-            round.slots.turn = group
+            round.slots.position.turn = group
             try visit(lane, &draft)
         }
     }
@@ -152,7 +152,7 @@ private struct Leasing {
         guard round.slots.admitsHost(group.host) else { return true }
         skipped[group.host, default: 0] += 1
         guard skipped[group.host, default: 0] >= Self.skippedAtHostMax else { return false }
-        round.slots.skipped(from: group)
+        round.slots.position.skipped(from: group)
         round.hasSkippedMany = true
         return true
     }
