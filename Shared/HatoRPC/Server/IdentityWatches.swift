@@ -82,7 +82,7 @@ struct IdentityWatches: Sendable {
         for (key, var watch) in watches.sorted(by: { $0.key < $1.key }) {
             let before = watch.identity
             if isEnd && before.isCallCredential || before.caller == .nobody && caller == .nobody { continue }
-            // As the method would see it now; a service that spoke as somebody else then has no rights of its own.
+            // As the method would see it now; a service that spoke as a user has no rights of its own here.
             let caller = before.caller.isAdministrator ? caller.seen(by: before.method) : caller
             let isSame = caller.isSamePerson(as: before.caller)
             changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))

@@ -1,9 +1,9 @@
 /// Jobs of several clients, and of the service itself, in the order in which they run. Pure.
 ///
 /// - Clients share the time: the next job is one of the client that has had the least (start-time fair queueing). What
-///   a job takes is known when it has ended (`ended`); before, each counts as `costMin`. So where all jobs take the same
-///   time, a client waits for one job of each other client, however many jobs the others have; and one that has waited
-///   for none waits for about one job of all others together, however long they take.
+///   a job takes is known when it has ended (`ended`); before, each counts as `costMin`. So where all jobs take the
+///   same time, a client waits for one job of each other client, however many jobs the others have; and one that has
+///   waited for none waits for about one job of all others together, however long they take.
 /// - New clients begin just below the time of the one whose turn it is. While they come one after another, so that it
 ///   does not move on, it does with the work that is done (`age`): they pass no client for ever.
 /// - The jobs of one client run in the order in which they were appended, and so many at a time.

@@ -20,8 +20,8 @@ struct LeaseRound: Sendable {
     var slots: AttemptSlots
     /// Whether there may be more that is due now.
     var isFull = false
-    /// Whether the round stopped because it had skipped as many groups as it may: behind `slots.position.turn` there may be
-    /// lanes that may be attempted now.
+    /// Whether the round stopped because it had skipped as many groups as it may: behind `slots.position.turn` there
+    /// may be lanes that may be attempted now.
     var hasSkippedMany = false
     /// When the next round is to follow: when the next lane is due, or soon after one that skipped many groups. Nil
     /// when no lane waits for a time.
