@@ -1,5 +1,7 @@
 /// The caller of a method, as proven by a credential (protocol §2).
-public enum Caller: Sendable, Hashable {
+///
+/// Indirect: each request copies the caller of its connection several times.
+public indirect enum Caller: Sendable, Hashable {
     case nobody
     case user(User)
     /// Holder of the administrator key; passes every rule.

@@ -81,18 +81,21 @@ final class ConnectionOutput {
         state.hub.count { $0.bytesWritten += count }
         writtenBytes += count
         let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(write) }
+        let (released, releasedShared, shared) = (write.releasedBytes, write.releasedSharedBytes, write.shared)
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            // What was shared is kept up to here.
+            withExtendedLifetime(shared) { self.sent(count, released, shared: releasedShared) }
+        }
         writesUnderWay += 1
         for buffer in write.buffers { context.write(NIOAny(buffer), promise: nil) }
         context.writeAndFlush(NIOAny(write.last), promise: promise)
     }
 
-    /// What was shared is kept up to here.
-    private func sent(_ write: OutputQueue.Write) {
+    private func sent(_ count: Int, _ released: Int, shared: Int) {
         writesUnderWay -= 1
-        sentBytes += write.count
-        state.machine.outputDrained(write.count)
-        state.connection.subtractUnsent(write.releasedBytes, shared: write.releasedSharedBytes)
+        sentBytes += count
+        state.machine.outputDrained(count)
+        state.connection.subtractUnsent(released, shared: shared)
         state.connection.handler?.settle()
     }
 
