@@ -8,17 +8,21 @@ import HatoTree
 /// with every process, so no client can look for such paths.
 struct WrittenPaths {
     private struct Commits {
-        /// These are all commits after this version, up to those of the next half.
+        /// All commits after this version are here or in the next half.
         var start: UInt64
         /// The newest version that wrote a path, that wrote below it, or that created a node.
-        var versions = HashedVersions()
+        var versions: HashedVersions
+
+        init(start: UInt64, countMax: Int) {
+            self.start = start
+            versions = HashedVersions(countMax: countMax, newest: start)
+        }
     }
 
     private var older: Commits
     private var newer: Commits
-    private let countMax: Int
-    /// Hashes of commits that are being noted, which are not in `newer` yet: many are set together
-    /// (`HashedVersions.set`).
+    private let halfMax: Int
+    /// Hashes of commits that are being noted, which are not in `newer` yet.
     private var gathered: [(hash: UInt64, version: UInt64)] = []
     /// Where the last change is among them that wrote below the node at each depth: the next change has often the same
     /// nodes above it, of which only its own version is noted then.
@@ -27,11 +31,11 @@ struct WrittenPaths {
 
     /// - Parameters:
     ///   - start: commits up to this version are not known.
-    ///   - countMax: how many hashes it holds, about.
-    init(start: UInt64, countMax: Int = 65_536) {
-        older = Commits(start: start)
-        newer = Commits(start: start)
-        self.countMax = countMax
+    ///   - countMax: how many hashes it holds; about seven of each push.
+    init(start: UInt64, countMax: Int = 32_768) {
+        halfMax = max(1, countMax / 2)
+        older = Commits(start: start, countMax: halfMax)
+        newer = older
     }
 
     /// So many hashes are set together, about.
@@ -40,12 +44,6 @@ struct WrittenPaths {
     /// Notes commits, in the order of their versions; those that changed no tree need not be among them.
     mutating func append(_ notes: [CommitNote]) {
         for note in notes {
-            if newer.versions.count >= countMax / 2 {
-                moveGathered()
-                swap(&older, &newer)
-                newer.start = note.version - 1
-                newer.versions.removeAll()
-            }
             // A span copies no change.
             let cut = note.cutChanges
             let changes = cut.span
@@ -58,7 +56,13 @@ struct WrittenPaths {
     }
 
     private mutating func moveGathered() {
-        newer.versions.set(gathered)
+        for (hash, version) in gathered {
+            if newer.versions.isFull(at: version) {
+                older = newer
+                newer = Commits(start: older.versions.newest, countMax: halfMax)
+            }
+            newer.versions.set(hash, version)
+        }
         gathered.removeAll(keepingCapacity: gathered.count <= 2 * Self.gatheredMax)
         lastBelow.removeAll(keepingCapacity: true)
     }
@@ -117,66 +121,61 @@ struct WrittenPaths {
     private func newest(_ hash: UInt64) -> UInt64? { newer.versions[hash] ?? older.versions[hash] }
 }
 
-/// The newest version for each of many hashes: a hash table that need not hash its keys again.
+/// The newest version for each of many hashes (`PathHash`).
+///
+/// A hash table small enough for a processor's cache: each write sets a few hashes in it. A slot has eight bytes: the
+/// mark of a hash, which is not 0, and the lower half of a version.
 private struct HashedVersions {
-    /// Version 0: free; no commit has it.
-    private var slots: [(hash: UInt64, version: UInt64)] = []
-    private(set) var count = 0
+    private let countMax: Int
+    private var slots: [UInt64] = []
+    private var count = 0
+    private let oldest: UInt64
+    /// The newest version that was set.
+    private(set) var newest: UInt64
 
-    private static let initialSlots = 256
+    init(countMax: Int, newest: UInt64) {
+        self.countMax = countMax
+        self.newest = newest
+        oldest = newest
+    }
+
+    /// Versions of a table are no further apart.
+    private static let spanMax: UInt64 = 1 << 31
+
+    /// Whether nothing of this version may be set.
+    func isFull(at version: UInt64) -> Bool { count >= countMax || version > oldest && version - oldest > Self.spanMax }
 
     subscript(hash: UInt64) -> UInt64? {
         guard !slots.isEmpty else { return nil }
         let slot = slots[index(of: hash)]
-        return slot.version == 0 ? nil : slot.version
+        guard slot != 0 else { return nil }
+        return newest &- UInt64(UInt32(truncatingIfNeeded: newest) &- UInt32(truncatingIfNeeded: slot))
     }
 
-    /// Most slots are not in the processor's cache. A first loop only reads the slots: its reads do not wait for one
-    /// another, so they take a small part of the time that reading each slot when it is set would take.
-    ///
-    /// The first loop also counts about how many hashes are new.
-    mutating func set(_ entries: [(hash: UInt64, version: UInt64)]) {
-        let mask = UInt64(truncatingIfNeeded: slots.count) &- 1
-        var newCount = 0
-        if !slots.isEmpty {
-            for entry in entries where slots[Int(truncatingIfNeeded: entry.hash & mask)].version == 0 { newCount += 1 }
-        }
-        if count + newCount >= countMax { grow() }
-        for entry in entries { set(entry.hash, entry.version) }
-    }
-
-    /// How many slots may be taken: the others stay free, so that searches are short.
-    private var countMax: Int { slots.count / 8 * 5 }
-
-    private mutating func set(_ hash: UInt64, _ version: UInt64) {
-        if count >= countMax { grow() }
+    /// - Precondition: It is not full.
+    mutating func set(_ hash: UInt64, _ version: UInt64) {
+        // Three eighths of the slots stay free, so that searches are short.
+        if slots.isEmpty { slots = Array(repeating: 0, count: (countMax / 5 * 8 + 8).roundedUpToPowerOfTwo) }
+        newest = max(newest, version)
         let index = index(of: hash)
-        if slots[index].version == 0 { count += 1 }
-        slots[index] = (hash, version)
+        if slots[index] == 0 { count += 1 }
+        slots[index] = PathHash.mark(of: hash) | UInt64(UInt32(truncatingIfNeeded: version))
     }
 
     /// The slot of a hash, or the free one where it belongs.
     private func index(of hash: UInt64) -> Int {
-        let mask = UInt64(truncatingIfNeeded: slots.count) &- 1
-        var index = hash & mask
+        let mask = slots.count &- 1
+        var index = Int(truncatingIfNeeded: hash) & mask
         while true {
-            let slot = slots[Int(truncatingIfNeeded: index)]
-            if slot.version == 0 || slot.hash == hash { return Int(truncatingIfNeeded: index) }
+            let slot = slots[index]
+            if slot == 0 || PathHash.mark(of: slot) == PathHash.mark(of: hash) { return index }
             index = (index &+ 1) & mask
         }
     }
+}
 
-    /// Keeps the slots: emptying them costs less than growing again.
-    mutating func removeAll() {
-        for index in slots.indices { slots[index].version = 0 }
-        count = 0
-    }
-
-    private mutating func grow() {
-        let former = slots
-        slots = Array(repeating: (0, 0), count: max(former.count * 2, Self.initialSlots))
-        for slot in former where slot.version != 0 { slots[index(of: slot.hash)] = slot }
-    }
+extension Int {
+    fileprivate var roundedUpToPowerOfTwo: Int { 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount) }
 }
 
 extension PathChange {
@@ -189,6 +188,9 @@ extension PathChange {
 
 /// The hash of a path that grows key by key: each word of eight bytes is folded in by a multiplication with a random
 /// factor of this process.
+///
+/// The lower half of the hashes of a path is where they belong in a table: next to one another, since they are set
+/// together. The upper half is the mark that distinguishes them.
 private struct PathHash {
     private let seed: UInt64
     private var state: UInt64
@@ -224,15 +226,20 @@ private struct PathHash {
         return product.high ^ product.low &+ left
     }
 
+    /// Never 0.
+    static func mark(of hash: UInt64) -> UInt64 { hash & 0xFFFF_FFFF_0000_0000 }
+
+    private func hash(marked mark: UInt64) -> UInt64 { Self.mark(of: mark) | 1 << 32 | state & 0xFFFF_FFFF }
+
     /// Of a write at the path, and below it.
-    var at: UInt64 { Self.folded(state ^ 1, seed | 1) }
-    var below: UInt64 { Self.folded(state ^ 2, seed | 1) }
+    var at: UInt64 { hash(marked: Self.folded(state ^ 1, seed | 1)) }
+    var below: UInt64 { hash(marked: Self.folded(state ^ 2, seed | 1)) }
 
     /// Of a node that a user created at the path.
     func creation(by uid: String, _ byteCount: Int? = nil) -> UInt64 {
         var copy = self
         copy.append(uid)
         if let byteCount { copy.append(UInt64(truncatingIfNeeded: byteCount)) }
-        return Self.folded(copy.state ^ 3, seed | 1)
+        return hash(marked: Self.folded(copy.state ^ 3, seed | 1))
     }
 }
