@@ -64,7 +64,7 @@ struct RulesCompiler {
             return RulesNode()
         }
         guard scope.segments.count <= TreeLimits.depthMax else {
-            fault(value.offset, "Rules are nested too deeply.")
+            fault(value.offset, "Rules are nested more than \(TreeLimits.depthMax) keys deep.")
             return RulesNode()
         }
         let literalNames = Set(members.compactMap { try? TreeKey($0.name) })
@@ -132,7 +132,10 @@ struct RulesCompiler {
         work.expressions += count
         for program in checker.programs.values { work.regexInstructions += program.instructions.count }
         guard isStored || work.regexInstructions <= RulesLimits.documentRegexInstructionsMax else {
-            fault(text.offset(0), "The regular expressions of these rules are too large together.")
+            fault(
+                text.offset(0),
+                "The regular expressions of these rules are too large together (the maximum is "
+                    + "\(RulesLimits.documentRegexInstructionsMax) instructions).")
             return nil
         }
         let test = RulesLowering(wildcards: scope.wildcards, programs: checker.programs).test(expression)

@@ -15,7 +15,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case badUTF8 = "bytes that are not UTF-8"
         case duplicateMember = "the same member name twice in one object"
         case tooLong = "a string or number is too long to be read"
-        case tooDeep = "arrays and objects are nested too deeply"
+        case tooDeep = "arrays and objects are nested deeper than allowed"
         case tooManyValues = "the values take more memory than one text may"
     }
 
@@ -23,11 +23,17 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
     public var reason: Reason
     /// The offset of the wrong byte, from 0.
     public var position: Int
+    /// What the text may have, for reasons that are limits: levels of nesting, or bytes.
+    public var limit: Int?
 
-    public init(_ reason: Reason, at position: Int) {
+    public init(_ reason: Reason, at position: Int, limit: Int? = nil) {
         self.reason = reason
         self.position = position
+        self.limit = limit
     }
 
-    public var description: String { "\(reason.rawValue) (byte \(position))" }
+    public var description: String {
+        let limit = limit.map { "; the maximum is \($0) \(reason == .tooDeep ? "levels" : "bytes")" } ?? ""
+        return "\(reason.rawValue)\(limit) (byte \(position))"
+    }
 }

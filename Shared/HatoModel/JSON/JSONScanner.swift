@@ -232,7 +232,7 @@ public struct JSONScanner: Sendable {
     /// Consumes the opening bracket.
     @inline(__always)
     private mutating func descend() throws(JSONError) {
-        guard depth < depthMax else { throw JSONError(.tooDeep, at: position) }
+        guard depth < depthMax else { throw JSONError(.tooDeep, at: position, limit: depthMax) }
         depth += 1
         position += 1
     }
@@ -259,7 +259,7 @@ public struct JSONScanner: Sendable {
     @inline(__always)
     private mutating func take(_ bytes: Int) throws(JSONError) {
         memory += bytes
-        guard memory <= memoryMax else { throw JSONError(.tooManyValues, at: position) }
+        guard memory <= memoryMax else { throw JSONError(.tooManyValues, at: position, limit: memoryMax) }
     }
 
     private mutating func literal(_ word: StaticString, _ bytes: Span<UInt8>) throws(JSONError) {

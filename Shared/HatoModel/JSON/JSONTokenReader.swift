@@ -67,7 +67,7 @@ public struct JSONTokenReader: Sendable {
         do {
             return try nextToken()
         } catch {
-            throw JSONError(error.reason, at: passed + error.position)
+            throw JSONError(error.reason, at: passed + error.position, limit: error.limit)
         }
     }
 
@@ -104,7 +104,7 @@ public struct JSONTokenReader: Sendable {
 
     private mutating func value(_ byte: UInt8) throws(JSONError) -> Token? {
         if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
-            guard open.count < depthMax else { throw JSONError(.tooDeep, at: position) }
+            guard open.count < depthMax else { throw JSONError(.tooDeep, at: position, limit: depthMax) }
             let isObject = byte == UInt8(ascii: "{")
             open.append(isObject)
             position += 1
@@ -126,7 +126,9 @@ public struct JSONTokenReader: Sendable {
     /// The primitive that begins at `position`; nil when its end has not arrived yet.
     private mutating func primitive(_ byte: UInt8) throws(JSONError) -> JSONValue? {
         if !isFinished, byte == UInt8(ascii: "\""), !hasEndOfString() {
-            guard buffer.count - position <= tokenBytesMax else { throw JSONError(.tooLong, at: position) }
+            guard buffer.count - position <= tokenBytesMax else {
+                throw JSONError(.tooLong, at: position, limit: tokenBytesMax)
+            }
             return nil
         }
         var scanner = JSONScanner(at: position)
@@ -145,7 +147,9 @@ public struct JSONTokenReader: Sendable {
     }
 
     private func waitForMore() throws(JSONError) -> JSONValue? {
-        guard buffer.count - position <= tokenBytesMax else { throw JSONError(.tooLong, at: position) }
+        guard buffer.count - position <= tokenBytesMax else {
+            throw JSONError(.tooLong, at: position, limit: tokenBytesMax)
+        }
         return nil
     }
 

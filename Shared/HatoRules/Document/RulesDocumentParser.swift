@@ -58,7 +58,9 @@ struct RulesDocumentParser {
         let offset = position
         depth += 1
         defer { depth -= 1 }
-        guard depth <= RulesLimits.documentDepthMax else { throw fault("Rules are nested too deeply.") }
+        guard depth <= RulesLimits.documentDepthMax else {
+            throw fault("Rules are nested more than \(RulesLimits.documentDepthMax) levels deep.")
+        }
         switch next {
         case "{": return .init(kind: .object(try members()), offset: offset)
         case "[": return .init(kind: .array(try elements()), offset: offset)

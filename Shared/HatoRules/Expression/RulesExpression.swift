@@ -37,7 +37,10 @@ struct RulesExpression: Hashable, Sendable {
     }
 
     static func tooDeep(_ offset: Int) -> RulesFault {
-        RulesFault(offset: offset, message: "Expression is nested too deeply.")
+        RulesFault(
+            offset: offset,
+            message: "Expression is nested too deeply (the maximum is \(RulesLimits.expressionDepthMax) brackets and "
+                + "signs, \(RulesLimits.expressionHeightMax) operators).")
     }
 }
 

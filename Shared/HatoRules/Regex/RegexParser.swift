@@ -15,7 +15,10 @@ struct RegexFault: Error, Hashable {
 
     static let syntax = RegexFault(message: "Parse error.")
     static let unpaired = RegexFault(message: SurrogatePair.unpaired)
-    static let tooLarge = RegexFault(message: "Regular expression is too large.")
+    static let tooLarge = RegexFault(
+        message: "Regular expression is too large (the maximum is \(RulesLimits.regexInstructionsMax) instructions, "
+            + "\(RulesLimits.regexRepetitionsMax) repetitions, \(RulesLimits.expressionDepthMax) groups in one another)."
+    )
 }
 
 /// Parses the regular expressions of the rules language: literals, escapes, `.`, classes, capturing groups, `|`, `* + ?

@@ -106,6 +106,6 @@ import Testing
         var scanner = JSONScanner(depth: 2)
         var members = try scanner.beginObject(bytes.span)
         _ = try scanner.nextMember(bytes.span, &members)
-        #expect(throws: JSONError(.tooDeep, at: 15)) { _ = try scanner.value(bytes.span) }
+        #expect(throws: JSONError(.tooDeep, at: 15, limit: 2)) { _ = try scanner.value(bytes.span) }
     }
 }

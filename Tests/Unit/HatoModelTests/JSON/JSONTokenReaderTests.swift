@@ -86,6 +86,6 @@ import Testing
         var deep = JSONTokenReader(depth: 3)
         deep.append("[[[[".utf8)
         for _ in 0..<3 { #expect(try deep.next() == .beginArray) }
-        #expect(throws: JSONError(.tooDeep, at: 3)) { try deep.next() }
+        #expect(throws: JSONError(.tooDeep, at: 3, limit: 3)) { try deep.next() }
     }
 }

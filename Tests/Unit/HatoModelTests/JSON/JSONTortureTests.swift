@@ -100,7 +100,7 @@ import Testing
         #expect(refusal(deep(64)) == nil)
         #expect(refusal(deep(65))?.reason == .tooDeep)
         #expect(refusal(deep(3), depth: 3) == nil)
-        #expect(refusal(deep(4), depth: 3) == JSONError(.tooDeep, at: 3))
+        #expect(refusal(deep(4), depth: 3) == JSONError(.tooDeep, at: 3, limit: 3))
         #expect(refusal(Array("[[],[],[],[]]".utf8), depth: 2) == nil)
     }
 
