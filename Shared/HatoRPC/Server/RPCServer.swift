@@ -51,7 +51,7 @@ public final class RPCServer: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let hubs = Array(group.makeIterator()).map { LoopHub(loop: $0, server: state) }
         do {
-            let channel = try await bootstrap(group, hubs, tls, state.notices)
+            let channel = try await bootstrap(group, hubs, tls, state)
                 .bind(host: configuration.host, port: configuration.port).get()
             running.withLock { $0 = Running(group: group, channel: channel, hubs: hubs) }
             authenticator.onEndings { [weak self] in self?.endIdentities() }
@@ -64,7 +64,7 @@ public final class RPCServer: Sendable {
     }
 
     private func bootstrap(
-        _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?, _ notices: ThrottledNotices
+        _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?, _ state: ServerState
     ) -> ServerBootstrap {
         let limits = configuration.limits
         let acceptedMax = ConnectionAdmission.Limits(limits).acceptedMax
@@ -74,7 +74,7 @@ public final class RPCServer: Sendable {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers(
-                        AcceptFailures.backoff(), AcceptFailures(notices), AcceptLimit(max: acceptedMax))
+                        AcceptFailures.backoff(), AcceptFailures(state.notices), AcceptLimit(max: acceptedMax))
                 }
             }
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -82,7 +82,9 @@ public final class RPCServer: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // What one read brings is held without asking: not several.
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.recvAllocator, value: ReadBufferAllocator(maximum: LineIntake.readBytesMax))
+            .childChannelOption(
+                .recvAllocator, value: ReadBufferAllocator(maximum: LineIntake.readBytesMax, state.budget)
+            )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let hub = hubs.first(where: { $0.loop === channel.eventLoop }) else { return }

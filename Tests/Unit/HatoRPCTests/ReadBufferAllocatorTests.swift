@@ -24,11 +24,27 @@ struct ReadBufferAllocatorTests {
 
     @Test func buffersGrowWithWhatComesAndOnlyASmallOneIsKept() {
         var pool = NIOPooledRecvBufferAllocator(
-            capacity: 1, recvAllocator: ReadBufferAllocator(maximum: LineIntake.readBytesMax))
+            capacity: 1,
+            recvAllocator: ReadBufferAllocator(maximum: LineIntake.readBytesMax, ProcessBudget(RPCLimits())))
         let growing = (0..<8).map { _ in read(.max, &pool) }
         #expect(growing.first == ReadBufferAllocator.keptBytes)
         #expect(growing.last == LineIntake.readBytesMax)
         let shrinking = (0..<16).map { _ in read(10, &pool) }
         #expect(shrinking.last == ReadBufferAllocator.keptBytes, "the buffer that the channel keeps has not grown")
+    }
+
+    @Test func noBufferIsLargeWhileMuchIsHeld() {
+        let budget = ProcessBudget(RPCLimits())
+        let account = budget.enter("address 192.0.2.1")
+        var pool = NIOPooledRecvBufferAllocator(
+            capacity: 1, recvAllocator: ReadBufferAllocator(maximum: LineIntake.readBytesMax, budget))
+        for _ in 0..<8 { _ = read(.max, &pool) }
+        budget.add(budget.limit / 2 + 1, to: account)
+        // The size of the next one may have been chosen before.
+        _ = read(.max, &pool)
+        let scarce = (0..<8).map { _ in read(.max, &pool) }
+        #expect(scarce.allSatisfy { $0 == ReadBufferAllocator.keptBytes }, "\(scarce)")
+        budget.add(-budget.limit / 2, to: account)
+        #expect((0..<8).map { _ in read(.max, &pool) }.last == LineIntake.readBytesMax)
     }
 }
