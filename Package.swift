@@ -24,6 +24,7 @@ let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 
 func library(_ name: String, in folder: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -83,6 +84,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     ],
     targets: [
         // The model and the transport.
@@ -122,7 +124,7 @@ let package = Package(
             "HatoAuth", in: "Services/Auth",
             [
                 "CArgon2", "CCrypt", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
-                crypto, cryptoExtras, logging, metrics,
+                crypto, cryptoExtras, logging, metrics, mustache,
             ]),
         library(
             "HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),
@@ -179,7 +181,7 @@ let package = Package(
             ]),
         unitTests(
             of: "HatoAuth",
-            ["HatoFollow", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
+            ["HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
         unitTests(
             of: "HatoPush",
             [

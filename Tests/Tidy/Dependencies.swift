@@ -60,7 +60,7 @@ import Testing
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",
         ],
         "Tests/Unit/HatoAuthTests": [
-            "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting",
+            "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting",
         ],
         "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime", "HatoTesting"],
         "Tests/Unit/HatoNotifierTests": [
@@ -106,6 +106,7 @@ import Testing
         "NIOCore": ["HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],
         "CArgon2": ["HatoAuth"],
+        "Mustache": ["HatoAuth"],
         "CCrypt": ["HatoAuth"],
         "CRocksDB": ["HatoRocksDB"],
         "CRocksDBTables": ["HatoRocksDB"],

@@ -1,4 +1,5 @@
 public import HatoIdentity
+import HatoMail
 public import HatoModel
 public import HatoStorage
 
@@ -29,6 +30,17 @@ public struct AuthConfiguration: Sendable {
     public var allowsAnonymous = true
     /// Whether people sign up and sign in with a password.
     public var allowsPasswordSignIn = true
+    /// Whether people sign in with a code that a mail has.
+    public var allowsCodeSignIn = true
+    /// The hosts of URLs that mails may link to (`continueUrl`).
+    public var continueDomains: [String] = []
+    /// Where mails go; nil: nowhere. `setMail` sets both.
+    var mail: MailConfiguration?
+    var links = CodeLinks(actionUrl: nil)
+    /// The language of mails whose request names none.
+    var mailLocale = MailTemplates.fallback
+    /// The digits of a code.
+    public var codeDigits = 6
     /// The domains of e-mail addresses with which people sign up; empty: all.
     public var emailDomains: [String] = []
     /// The members of `auth.settings` that were given at the start and keep that value.
@@ -66,5 +78,40 @@ public struct AuthConfiguration: Sendable {
         return domains.count == texts.count ? domains : nil
     }
 
+    /// The hosts as `continueDomains` has them; nil when one is no host of a page, or they are more than 100.
+    public static func normalisedHosts(_ texts: [String]) -> [String]? {
+        let hosts = texts.prefix(domainsMax).compactMap { text in
+            text.utf8.count <= 253 ? CodeLinks.host(ofPage: "https://\(text)/") : nil
+        }
+        let isEachWhole = zip(hosts, texts).allSatisfy { $0 == $1.lowercased() }
+        return hosts.count == texts.count && isEachWhole ? hosts : nil
+    }
+
     static let domainsMax = 100
+}
+
+extension AuthConfiguration {
+    /// Takes the settings of mails: `mail-url`, `mail-tls`, `mail-password-file`, `mail-from`, `mail-templates`,
+    /// `mail-locale`, `mailbox` and `action-url`. Returns what operators should know about the files.
+    ///
+    /// - Parameter given: the text of a setting; nil or empty when it is not set.
+    /// - Throws: an error whose text names the setting.
+    public mutating func setMail(_ given: (_ name: String) -> String?) throws -> [String] {
+        func setting(_ name: String) -> String? { given(name).flatMap { $0.isEmpty ? nil : $0 } }
+        if let actionUrl = setting("action-url") {
+            guard CodeLinks.host(ofPage: actionUrl) != nil else {
+                throw MailFieldError(
+                    "action-url", "must be the URL of a page, such as https://chat.example.com/account")
+            }
+            links = CodeLinks(actionUrl: actionUrl)
+        }
+        if let locale = setting("mail-locale") {
+            guard MailLocale(locale) != nil else {
+                throw MailFieldError("mail-locale", "must be a language, such as ja or en-GB")
+            }
+            mailLocale = locale
+        }
+        mail = try MailConfiguration(setting)
+        return mail?.warnings ?? []
+    }
 }

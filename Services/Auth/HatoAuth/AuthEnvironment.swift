@@ -22,6 +22,8 @@ public struct AuthEnvironment: Sendable {
     let notices: ThrottledNotices
     /// Derives the hash of a password; tests replace it to count calls.
     var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
+    /// Gets mails in place of the configured destination, in tests.
+    var mailDestination: (any MailDestination)?
     /// The processor time that the current thread has taken.
     var threadTime: @Sendable () -> Duration = systemThreadTime
 

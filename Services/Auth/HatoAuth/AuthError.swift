@@ -29,6 +29,23 @@ enum AuthError: Error, Sendable, Hashable {
     case tooManySessions
     case credentialTooOld
     case tooManyAttempts(retryAfterMilliseconds: Int64)
+    case tooManyResets(retryAfterMilliseconds: Int64)
+    /// A code that is none, is used up, or is not for this account any more.
+    case invalidCode
+    case expiredCode
+    /// A code for another method.
+    case codeOfAnotherType
+    /// A code for another address than the given one.
+    case codeOfAnotherAddress
+    case newEmailExists
+    case missingNewPassword
+    case superfluousNewPassword
+    /// What only administrators may ask for.
+    case insufficientPermission
+    case mailNotConfigured
+    case mailboxNotConfigured
+    case mailNotFound
+    case mailQueueFull
     /// The administrator key has no account.
     case notAUser
 }

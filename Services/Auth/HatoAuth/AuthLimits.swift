@@ -46,6 +46,18 @@ public struct AuthLimits: Limits, Hashable {
     public var signUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
     /// Anonymous sign-ups from one address.
     public var anonymousSignUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
+    /// Requests for codes from one address.
+    public var codesPerAddress = RateLimit(burst: 30, perMinute: 10)
+    /// Requests for codes from all addresses: each sends a mail.
+    public var codes = RateLimit(burst: 1_000, perMinute: 600)
+    /// The least time between two codes for one e-mail address, or for one account; 0: none.
+    public var codePauseMs: Int64 = 60_000
+    /// Codes for one e-mail address, or for one account, in an hour; 0: no limit.
+    public var codesPerHourMax = 5
+    /// Mails in the queue, dead ones included, of which the oldest is deleted for a new mail.
+    public var mailQueueMax = 100_000
+    /// Their bytes.
+    public var mailQueueBytesMax = 64 << 20
     /// Refreshes from one address.
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
     /// Changes of the names and the password by one user; ten times as many from one address.
@@ -111,6 +123,22 @@ public struct AuthLimits: Limits, Hashable {
         Limit(
             "anonymous-per-address-minute", \.anonymousSignUpsPerAddress.perMinute, rate,
             "anonymous sign-ups of one address a minute in the long run"),
+        Limit(
+            "codes-per-address-burst", \.codesPerAddress.burst, rate,
+            "requests for codes of one address at once; 0: no limit"),
+        Limit(
+            "codes-per-address-minute", \.codesPerAddress.perMinute, rate,
+            "requests for codes of one address a minute in the long run"),
+        Limit("codes-burst", \.codes.burst, rate, "requests for codes of all addresses at once; 0: no limit"),
+        Limit("codes-minute", \.codes.perMinute, rate, "requests for codes of all addresses a minute in the long run"),
+        Limit(
+            "code-pause-ms", \.codePauseMs, 0...3_600_000,
+            "milliseconds between two codes for one e-mail address or account; 0: none"),
+        Limit(
+            "codes-per-hour-max", \.codesPerHourMax, 0...1000,
+            "codes for one e-mail address or account in an hour; 0: no limit"),
+        Limit("mail-queue-max", \.mailQueueMax, 0...10_000_000, "mails that wait for the mail server, or are dead"),
+        Limit("mail-queue-bytes-max", \.mailQueueBytesMax, 0...1 << 40, "bytes of these mails"),
         Limit(
             "refreshes-per-address-burst", \.refreshesPerAddress.burst, rate,
             "refreshes of one address at once; 0: no limit"),

@@ -19,6 +19,12 @@ struct AuthMetrics: Sendable {
         case keysRotated
         /// No thread was free to hash a password, and the queue was full.
         case passwordQueueFull
+        /// The mail server took a mail.
+        case mailSent
+        /// It refused one for good.
+        case mailRefused
+        /// A mail is sent again later.
+        case mailDelayed
     }
 
     enum SignInResult: String, Sendable, CaseIterable {
@@ -60,6 +66,9 @@ struct AuthMetrics: Sendable {
     private let keyRotations = Counter(label: "hato_auth_key_rotations_total")
     private let hashTime = Timer(label: "hato_auth_password_hash_seconds")
     private let hashesRefused = Counter(label: "hato_auth_password_queue_full_total")
+    private let mailsSent = Counter(label: "hato_auth_mails_total", dimensions: [("result", "sent")])
+    private let mailsRefused = Counter(label: "hato_auth_mails_total", dimensions: [("result", "refused")])
+    private let mailsDelayed = Counter(label: "hato_auth_mails_total", dimensions: [("result", "delayed")])
     private let passwordsWaiting = Gauge(label: "hato_auth_passwords_waiting")
     private let passwordsHashing = Gauge(label: "hato_auth_passwords_hashing")
 
@@ -78,6 +87,9 @@ struct AuthMetrics: Sendable {
         case .servedKeys: keyFetches
         case .keysRotated: keyRotations
         case .passwordQueueFull: hashesRefused
+        case .mailSent: mailsSent
+        case .mailRefused: mailsRefused
+        case .mailDelayed: mailsDelayed
         }
     }
 

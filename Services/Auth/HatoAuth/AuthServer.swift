@@ -12,7 +12,7 @@ public final class AuthServer: Sendable {
     public let port: Int
     private let service: AuthService
     private let server: RPCServer
-    private let upkeep: Task<Void, Never>
+    private let upkeep: [Task<Void, Never>]
 
     /// Starts listening as `configuration` says; methods, health and name are set here.
     ///
@@ -36,15 +36,15 @@ public final class AuthServer: Sendable {
         self.host = host
         self.port = port
         // Lives as long as the server: `shutdown` cancels it and waits for it.
-        upkeep = Task { await service.run() }
+        upkeep = [Task { await service.run() }, Task { await service.mail?.run() }]
     }
 
     /// Stops accepting, finishes accepted requests, closes the store.
     public func shutdown(grace: Duration) async {
         await server.shutdown(grace: grace)
         await service.followers.stop()
-        upkeep.cancel()
-        await upkeep.value
+        for task in upkeep { task.cancel() }
+        for task in upkeep { await task.value }
         service.store.close()
     }
 }

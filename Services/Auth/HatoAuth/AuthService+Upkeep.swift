@@ -2,9 +2,9 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, what is
-    /// left of accounts deleted long ago, and the events that followers can no longer resume from; once a minute the
-    /// events that take too much room.
+    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions and codes,
+    /// what is left of accounts deleted long ago, and the events that followers can no longer resume from; once a
+    /// minute the events that take too much room.
     public func run() async {
         var minute = 0
         while !Task.isCancelled {
@@ -34,6 +34,9 @@ extension AuthService {
         }
         do { try await forgetFormerAccounts() } catch {
             environment.logger.warning("former accounts could not be deleted", metadata: ["error": "\(error)"])
+        }
+        do { try await forgetCodesAndMails() } catch {
+            environment.logger.warning("expired codes could not be deleted", metadata: ["error": "\(error)"])
         }
         do {
             try await forgetEvents()

@@ -27,6 +27,10 @@ public final class AuthService: Sendable {
     let followers: EventFollowers<AccountEvent>
     let refreshKey: [UInt8]
     let secretRows: SecretRows
+    let codeSecrets: CodeSecrets
+    let codeRequests: CodeRequestLedger
+    /// Nil: no mail is sent.
+    let mail: MailSender?
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
     private let keys: CurrentKeys
@@ -54,7 +58,8 @@ public final class AuthService: Sendable {
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
         let dependencies = Dependencies(
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys,
-            settings: settings)
+            settings: settings,
+            mailDestination: try environment.mailDestination ?? configuration.mail?.makeDestination())
         return AuthService(configuration, dependencies, authenticator)
     }
 
@@ -65,6 +70,7 @@ public final class AuthService: Sendable {
         var refreshKey: [UInt8]
         var keys: CurrentKeys
         var settings: StoredSettings
+        var mailDestination: (any MailDestination)?
     }
 
     private init(
@@ -79,6 +85,11 @@ public final class AuthService: Sendable {
         secretRows = SecretRows(encryption: configuration.keyEncryption)
         passwords = PasswordHasher(configuration, environment, metrics)
         attempts = AttemptLedger(configuration, now: environment.now)
+        codeSecrets = CodeSecrets(serviceKey: refreshKey, digitCount: configuration.codeDigits)
+        codeRequests = CodeRequestLedger(configuration.limits, now: environment.now)
+        mail = MailSender(
+            configuration, codeSecrets, to: dependencies.mailDestination,
+            MailSender.Parts(store: store, environment: environment, metrics: metrics))
         followers = EventFollowers(store, followersMax: configuration.limits.followersMax)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
@@ -93,19 +104,24 @@ public final class AuthService: Sendable {
             AccountMethods(service: self), UsersMethods(service: self), MovingMethods(service: self),
             KeyMethods(service: self), SettingsMethods(service: self),
             BackupMethod(service: self), FollowMethods(service: self),
+            CodeMethods(service: self), SignInWithCodeMethod(service: self), InviteMethod(service: self),
+            MailMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router
     }
 
     /// The health of the service; `stopping` once the store has ended: the supervisor must restart the service.
+    /// `degraded` while the mail server takes no mail.
     public var health: RPCHealth {
         let end = storeEnd.withLock { $0 }
+        let problem = mail?.problem
         return RPCHealth(
-            end == nil ? .ready : .stopping,
+            end != nil ? .stopping : problem == nil ? .ready : .degraded,
             checks: [
                 "store": .string(end ?? "open"), "signingKey": .string(ring.current.kid),
                 "passwordsWaiting": .number(Double(passwords.waitingCount)),
+                "mail": .string(problem ?? (mail == nil ? "off" : "on")),
             ])
     }
 
@@ -119,9 +135,12 @@ public final class AuthService: Sendable {
         environment.logger.notice("the store has closed", metadata: ["reason": "\(error)"])
     }
 
-    /// The rows of all sessions and keys: without them the next start makes new keys, and no token is valid.
+    /// The rows of all sessions and keys, and of the codes that are made with them: without them the next start makes
+    /// new keys, and no token and no code is valid.
     public static let rowsOfSessionsAndKeys: [KeyRange] = [
         AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
+        AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.mails, AuthKey.mailsBySendTime, AuthKey.deadMails,
+        KeyRange(prefix: AuthKey.mailFigures),
     ]
 
     func take(_ settings: StoredSettings, version: UInt64) { current.take(settings, version: version) }

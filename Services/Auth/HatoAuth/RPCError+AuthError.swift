@@ -4,6 +4,10 @@ extension AuthError: RPCErrorConvertible {
     var rpcError: RPCError {
         switch self {
         case .invalidFields(let problems): RPCError.invalidFields(problems)
+        case .invalidCode, .expiredCode, .codeOfAnotherType, .codeOfAnotherAddress, .newEmailExists,
+            .missingNewPassword, .superfluousNewPassword, .insufficientPermission, .tooManyResets:
+            codeError
+        case .mailNotConfigured, .mailboxNotConfigured, .mailNotFound, .mailQueueFull: mailError
         case .emailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
         case .usernameExists:
@@ -47,6 +51,60 @@ extension AuthError: RPCErrorConvertible {
                 retryAfterMs: Int(max(1, milliseconds)))
         case .notAUser:
             .permissionDenied("The administrator key has no account; use auth.users methods, or name a user with `as`")
+        }
+    }
+}
+
+extension AuthError {
+    /// Of codes.
+    private var codeError: RPCError {
+        switch self {
+        case .expiredCode:
+            .invalidArgument("code", reason: "EXPIRED_OOB_CODE", "The code has expired; request another one")
+        case .codeOfAnotherType:
+            .invalidArgument(
+                "code", reason: "INVALID_OOB_CODE",
+                "The code is for another method: codes for signing in are for auth.signInWithCode, others for "
+                    + "auth.code.apply")
+        case .codeOfAnotherAddress:
+            .invalidArgument("email", reason: "INVALID_EMAIL", "The code is for another e-mail address")
+        case .newEmailExists:
+            .alreadyExists(reason: "EMAIL_EXISTS", "Another account has the new e-mail address", at: "newEmail")
+        case .missingNewPassword:
+            .invalidArgument(
+                "newPassword", reason: "MISSING_PASSWORD", "The code sets a password; newPassword is missing")
+        case .superfluousNewPassword:
+            .invalidArgument(
+                "newPassword", reason: "INVALID_REQ_TYPE", "The code sets no password; leave newPassword out")
+        case .insufficientPermission:
+            RPCError(
+                .permissionDenied, reason: "INSUFFICIENT_PERMISSION",
+                "Only administrators get codes in the response (returnCode)")
+        case .tooManyResets(let milliseconds):
+            .resourceExhausted(
+                reason: "RESET_PASSWORD_EXCEED_LIMIT", "Too many codes were requested; try again later",
+                retryAfterMs: Int(max(1, milliseconds)))
+        default:
+            .invalidArgument(
+                "code", reason: "INVALID_OOB_CODE", "The code is wrong, or it was used; request another one")
+        }
+    }
+
+    /// Of mails.
+    private var mailError: RPCError {
+        switch self {
+        case .mailboxNotConfigured:
+            .failedPrecondition(
+                reason: "mailbox_not_configured", "Mails do not go into a folder here; see the setting mailbox")
+        case .mailNotFound:
+            .notFound(reason: "mail_not_found", "There is no such mail in the queue; auth.mail.list lists them")
+        case .mailQueueFull:
+            .resourceExhausted(
+                reason: "mail_queue_full", "Too many mails wait for the mail server; try again later",
+                retryAfterMs: 60_000)
+        default:
+            .failedPrecondition(
+                reason: "mail_not_configured", "This service sends no mail; see the settings mail-url and mailbox")
         }
     }
 }

@@ -30,7 +30,9 @@ enum DevSettings {
         let notOurs: Set<String> = [
             "data", "port", "admin-key-file", "service-keys-file", "tls-certificate", "tls-key", "tls-client-ca",
         ]
-        return own + [ServeSettings.keyEncryption] + slowLog.map(\.setting) + [slowPaths, onDisconnect]
+        return own + [ServeSettings.keyEncryption] + ServeSettings.mail + slowLog.map(\.setting) + [
+            slowPaths, onDisconnect,
+        ]
             + notifierSettings
             + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }

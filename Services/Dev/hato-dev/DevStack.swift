@@ -125,6 +125,16 @@ struct DevStack: RunningService {
             configuration.importedHashMemoryBytesMax = DevSettings.importedHashMemory(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
             configuration.keyEncryption = try start.keyEncryption()
+            configuration.limits.codePauseMs = 0
+            configuration.limits.codesPerHourMax = 0
+            // People who develop an app read its mails in this folder, unless they name a server.
+            let settings = start.settings
+            let mailbox = settings.text("mail-url") == nil ? "\(folder.path)/mailbox" : nil
+            do {
+                for warning in try configuration.setMail({ settings.text($0) ?? ($0 == "mailbox" ? mailbox : nil) }) {
+                    start.logger.warning("\(warning)")
+                }
+            } catch { throw SettingsError("setting \(error)") }
             let service: AuthService
             do {
                 service = try await AuthService.open(

@@ -56,8 +56,46 @@ extension [MethodError] {
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "INVALID_PHOTO_URL", "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_REQ_TYPE", data: ["problems"]),
-            takenNames,
+            takenNames, MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
         ] + deleteAccount + [tooManyAttempts]
+
+    private static let wrongCode = [
+        MethodError(.invalidArgument, "MISSING_OOB_CODE", "INVALID_OOB_CODE", "EXPIRED_OOB_CODE"),
+        MethodError(.invalidArgument, "MISSING_EMAIL", "INVALID_EMAIL", data: ["problems"]),
+    ]
+
+    fileprivate static let requestCode =
+        [
+            MethodError(.permissionDenied, "INSUFFICIENT_PERMISSION", "ADMIN_ONLY_OPERATION"),
+            MethodError(
+                .failedPrecondition, "OPERATION_NOT_ALLOWED", "PASSWORD_LOGIN_DISABLED", "mail_not_configured"),
+            MethodError(
+                .invalidArgument, "MISSING_REQ_TYPE", "INVALID_REQ_TYPE", "INVALID_CONTINUE_URI",
+                "UNAUTHORIZED_DOMAIN", "INVALID_LOCALE", "MISSING_EMAIL", "MISSING_NEW_EMAIL", "INVALID_EMAIL",
+                data: ["problems"]),
+            MethodError(.unauthenticated, "EMAIL_NOT_FOUND"), MethodError(.alreadyExists, "EMAIL_EXISTS"),
+            MethodError(
+                .resourceExhausted, "RESET_PASSWORD_EXCEED_LIMIT", "mail_queue_full", data: ["retryAfterMs"]),
+        ] + deleteAccount + [tooManyAttempts]
+
+    fileprivate static let checkCode = wrongCode + [MethodError(.unauthenticated, "USER_DISABLED"), tooManyAttempts]
+
+    fileprivate static let applyCode =
+        [MethodError(.failedPrecondition, "PASSWORD_LOGIN_DISABLED")] + checkCode + [
+            MethodError(
+                .invalidArgument, "MISSING_PASSWORD", "INVALID_REQ_TYPE", "WEAK_PASSWORD", data: ["problems"]),
+            MethodError(.alreadyExists, "EMAIL_EXISTS"),
+            MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
+        ]
+
+    fileprivate static let signInWithCode =
+        [
+            MethodError(.failedPrecondition, "OPERATION_NOT_ALLOWED"),
+            MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
+            MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"]),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN", "EMAIL_NOT_FOUND"),
+            MethodError(.alreadyExists, "EMAIL_EXISTS", "PROVIDER_ALREADY_LINKED"),
+        ] + wrongCode + ownAccount + [tooManyAttempts]
 
     private static let managedAccount = [
         MethodError(
@@ -71,6 +109,16 @@ extension [MethodError] {
             MethodError(.invalidArgument, "INVALID_LOCAL_ID", data: ["problems"]),
             MethodError(.alreadyExists, "DUPLICATE_LOCAL_ID"),
         ]
+
+    fileprivate static let invite = [
+        MethodError(.failedPrecondition, "mail_not_configured"),
+        MethodError(
+            .invalidArgument, "MISSING_EMAIL", "INVALID_EMAIL", "INVALID_LOCAL_ID", "INVALID_DISPLAY_NAME",
+            "INVALID_CONTINUE_URI", "UNAUTHORIZED_DOMAIN", "INVALID_LOCALE", data: ["problems"]),
+        MethodError(.alreadyExists, "EMAIL_EXISTS", "DUPLICATE_LOCAL_ID"),
+        MethodError(.unauthenticated, "USER_DISABLED"),
+        MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
+    ]
 
     fileprivate static let updateUser =
         managedAccount + [MethodError(.invalidArgument, "INVALID_REQ_TYPE", data: ["problems"])] + unknownUser
@@ -106,6 +154,20 @@ extension Auth.Users.Import {
 }
 extension Auth.Users.Delete { public static let errors: [MethodError] = .unknownUser }
 extension Auth.Users.Revoke { public static let errors: [MethodError] = .unknownUser }
+extension Auth.Users.Invite { public static let errors: [MethodError] = .invite }
+extension Auth.Code.Request { public static let errors: [MethodError] = .requestCode }
+extension Auth.Code.Check { public static let errors: [MethodError] = .checkCode }
+extension Auth.Code.Apply { public static let errors: [MethodError] = .applyCode }
+extension Auth.SignInWithCode { public static let errors: [MethodError] = .signInWithCode }
+extension Auth.Mail.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
+extension Auth.Mail.Replay { public static let errors = [MethodError(.notFound, "mail_not_found")] }
+extension Auth.Mail.Drop { public static let errors = [MethodError(.notFound, "mail_not_found")] }
+extension Auth.Mailbox.List {
+    public static let errors = [
+        MethodError(.failedPrecondition, "mailbox_not_configured"),
+        MethodError(.invalidArgument, "INVALID_PAGE_SELECTION", "INVALID_EMAIL", data: ["problems"]),
+    ]
+}
 extension Auth.Follow { public static let errors: [MethodError] = .follow }
 extension Auth.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Auth.Settings.Set {

@@ -15,6 +15,8 @@ extension Auth {
         public var anonymous: Bool
         public var passwordSignIn: Bool
         public var passwordLengthMin: Int
+        public var codeSignIn: Bool
+        public var continueDomains: [String]
         public var emailDomains: [String]?
         public var hidesWhoExists: Bool?
         public var recentSignInSeconds: Int64?
@@ -32,6 +34,8 @@ extension Auth {
                 "anonymous", \.anonymous, "Whether `auth.signUp` makes anonymous accounts, where `signUp` is `open`"),
             .required("passwordSignIn", \.passwordSignIn, "Whether people sign up and sign in with a password"),
             .required("passwordLengthMin", \.passwordLengthMin, "The minimum length of passwords in characters"),
+            .required("codeSignIn", \.codeSignIn, "Whether people sign in with a code of a mail"),
+            .required("continueDomains", \.continueDomains, "The hosts of `continueUrl`"),
             .optional(
                 "emailDomains", \.emailDomains,
                 """
@@ -52,10 +56,13 @@ extension Auth {
             self.anonymous = anonymous
             self.passwordSignIn = passwordSignIn
             self.passwordLengthMin = passwordLengthMin
+            codeSignIn = true
+            continueDomains = []
         }
 
         static var example: Settings {
             var settings = Settings(signUp: .open, anonymous: true, passwordSignIn: true, passwordLengthMin: 15)
+            settings.continueDomains = ["chat.example.com"]
             settings.emailDomains = ["example.com"]
             settings.hidesWhoExists = true
             settings.recentSignInSeconds = 300
@@ -96,6 +103,8 @@ extension Auth.Settings {
         public var signUp: Auth.SignUpPolicy?
         public var anonymous: Bool?
         public var passwordSignIn: Bool?
+        public var codeSignIn: Bool?
+        public var continueDomains: [String]?
         public var emailDomains: [String]?
         public var hidesWhoExists: Bool?
         public var passwordLengthMin: Int?
@@ -119,6 +128,15 @@ extension Auth.Settings {
                 Whether people sign up (`OPERATION_NOT_ALLOWED` otherwise) and sign in (`PASSWORD_LOGIN_DISABLED` \
                 otherwise) with a password
                 """, example: true),
+            .optional(
+                "codeSignIn", \.codeSignIn,
+                "Whether people sign in with a code of a mail (`OPERATION_NOT_ALLOWED` otherwise)", example: true),
+            .optional(
+                "continueDomains", \.continueDomains,
+                """
+                At most 100 hosts of URLs that mails may link to (`continueUrl`); none when empty \
+                (`UNAUTHORIZED_DOMAIN`)
+                """, example: ["chat.example.com"]),
             .optional(
                 "emailDomains", \.emailDomains,
                 """

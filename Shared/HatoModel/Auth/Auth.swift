@@ -7,7 +7,10 @@ public enum Auth {
         Keys.self, Keys.Rotate.self, Keys.Revoke.self,
         Account.Get.self, Account.Update.self, Account.Delete.self,
         Users.Create.self, Users.Get.self, Users.List.self, Users.Update.self, Users.Delete.self, Users.Revoke.self,
+        Users.Invite.self,
         Users.Import.self, Users.Export.self,
+        Code.Request.self, Code.Check.self, Code.Apply.self, SignInWithCode.self,
+        Mail.List.self, Mail.Replay.self, Mail.Drop.self, Mailbox.List.self,
         Settings.Get.self, Settings.Set.self, Follow.self, Unfollow.self, Backup.self,
     ]
 

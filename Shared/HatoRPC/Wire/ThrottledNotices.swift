@@ -41,6 +41,7 @@ public final class ThrottledNotices: Sendable {
         case failedVerification
         case reusedRefreshToken
         case refusedByStore
+        case mailNotSent
         case unwrittenOnDisconnect
         case cancelledListeners
         case unleasedDeliveries

@@ -36,7 +36,7 @@ final class AuthBench: Sendable {
     }
 
     static func open(
-        on store: (any Store)? = nil, since earlier: AuthBench? = nil,
+        on store: (any Store)? = nil, since earlier: AuthBench? = nil, mails: MailCatcher? = nil,
         _ change: (inout AuthConfiguration) -> Void = { _ in }
     ) async throws -> AuthBench {
         var configuration = AuthConfiguration()
@@ -47,6 +47,7 @@ final class AuthBench: Sendable {
         var environment = AuthEnvironment(
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { shared.state.withLock { $0.now } })
         environment.derive = { password, salt, cost in try Self.derive(shared, password, salt, cost) }
+        environment.mailDestination = mails
         let service = try await AuthService.open(
             configuration, store: store, administratorKeys: .none, environment: environment)
         return AuthBench(store, service, shared)

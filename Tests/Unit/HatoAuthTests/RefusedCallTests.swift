@@ -44,6 +44,28 @@ struct RefusedCallTests {
         ("auth.sessions.end", ["uid": "masuo"], "session"),
         ("auth.sessions.end", ["uid": "masuo", "session": "x", "others": true], "session"),
         ("auth.sessions.fork", ["refreshToken": "x", "label": " "], "label"),
+        ("auth.code.request", ["type": "invite"], "type"),
+        ("auth.code.request", ["type": "passwordReset", "email": "x", "returnCode": true], "email"),
+        ("auth.code.request", ["type": "passwordReset", "continueUrl": "x"], "continueUrl"),
+        ("auth.code.request", ["type": "passwordReset", "locale": "ja\n"], "locale"),
+        ("auth.code.request", ["type": "changeEmail", "email": "a@example.com", "returnCode": true], "newEmail"),
+        ("auth.code.check", ["code": "123456"], "email"),
+        ("auth.code.check", ["code": "x"], "code"),
+        ("auth.code.check", ["code": "123456", "email": "x"], "email"),
+        ("auth.code.apply", ["code": "x", "newPassword": "sazae-and-friends"], "code"),
+        ("auth.signInWithCode", ["email": "x", "code": "123456"], "email"),
+        ("auth.signInWithCode", ["email": "a@example.com", "code": "123"], "code"),
+        ("auth.signInWithCode", ["email": "a@example.com", "code": "123456", "label": ""], "label"),
+        ("auth.users.invite", ["email": "x", "returnCode": true], "email"),
+        ("auth.users.invite", ["email": "b@example.com", "uid": "a/b", "returnCode": true], "uid"),
+        ("auth.users.invite", ["email": "b@example.com", "displayName": "", "returnCode": true], "displayName"),
+        ("auth.users.invite", ["email": "b@example.com", "continueUrl": "x"], "continueUrl"),
+        ("auth.users.invite", ["email": "b@example.com", "locale": ""], "locale"),
+        ("auth.mail.list", ["limit": 0], "limit"),
+        ("auth.mail.list", ["after": "x"], "after"),
+        ("auth.mail.replay", [:], "mail"),
+        ("auth.mail.drop", ["mail": "x", "all": true], "mail"),
+        ("auth.settings.set", ["anonymous": false, "continueDomains": ["example.com", "x/y"]], "continueDomains"),
     ]
 
     @Test func refusedCallsSayWhatIsRightAndDoNothing() async throws {
@@ -71,7 +93,8 @@ struct RefusedCallTests {
             #expect(error?.data["parameter"]?.string == call.parameter, "\(name)")
             let method = Auth.methods.first { $0.method == call.method }
             #expect(error.flatMap { method?.declares($0) } == true, "\(name): \(error?.reason ?? "")")
-            let saysWhatIsRight = call.parameter == "password" || error?.message.contains("e.g. ") == true
+            let isSecret = ["password", "newPassword"].contains(call.parameter)
+            let saysWhatIsRight = isSecret || error?.message.contains("e.g. ") == true
             #expect(saysWhatIsRight, "\(name): \(error?.message ?? "")")
         }
         #expect(try await rows(store) == before)

@@ -62,6 +62,13 @@ struct SettingsTests {
         let all = bench.service.settings.settings(CallOrigin(caller: .administrator))
         #expect(all.emailDomains == ["example.com"] && all.hidesWhoExists == true && all.recentSignInSeconds == 300)
         #expect(all.fixed == [])
+        try await set(bench) { $0.continueDomains = ["Chat.example.com", "localhost"] }
+        let open = bench.service.settings.settings(CallOrigin())
+        #expect(open.continueDomains == ["chat.example.com", "localhost"] && open.codeSignIn)
+        for wrong in ["https://a.example.com", "a b", "a@example.com", "example.com:80", "", "a/b"] {
+            let error = await wireError { try await set(bench) { $0.continueDomains = [wrong] } }
+            #expect(error?.data["parameter"] == "continueDomains", "\(wrong)")
+        }
     }
 
     @Test(arguments: [Auth.SignUpPolicy.invited, .closed])

@@ -36,6 +36,7 @@ struct AccountChange: Sendable {
         }
         // A password without a name cannot be used for signing in.
         if account.email == nil, account.username == nil { account.passwordHash = nil }
+        if account.email == nil { account.signsInWithCode = false }
         if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
         if account.passwordHash == nil { account.passwordUpdatedAt = nil }
         if endsSessions(before, account) { account.endTokens(at: now) }

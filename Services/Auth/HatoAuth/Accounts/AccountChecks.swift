@@ -3,12 +3,33 @@ import HatoStorage
 
 /// Checks of accounts and changes that several methods share.
 enum AccountChecks {
+    /// A sign-in may be this far in the future: the first session after a change of the password begins a second later,
+    /// and the clock may be set back a little.
+    private static let clockLeewaySeconds: Int64 = 5
+
     /// The account of a caller that may still use it (spec auth §4, order of checks).
     static func ownAccount(_ user: Caller.User, in rows: some StoreReading) throws -> AccountRecord {
         guard let account = try AccountRows.find(user.uid, in: rows) else { throw AuthError.userNotFound }
         if let issuedAt = user.issuedAt, issuedAt < account.validSince { throw AuthError.sessionOver }
         guard !account.disabled else { throw AuthError.userDisabled }
         return account
+    }
+
+    /// Throws when the user signed in too long ago for a change of credentials.
+    ///
+    /// - Parameter now: milliseconds since 1970.
+    static func requireRecentSignIn(
+        _ user: Caller.User, _ account: AccountRecord, _ configuration: AuthConfiguration, now: Int64
+    ) throws(AuthError) {
+        let ageMax = configuration.credentialAgeSecondsMax
+        // An account without a credential cannot sign in again.
+        guard ageMax > 0, !account.isAnonymous else { return }
+        guard let authTime = user.authTime else {
+            // Every token of this service has it.
+            guard !user.hasToken else { throw .credentialTooOld }
+            return
+        }
+        guard (-clockLeewaySeconds...ageMax).contains(now / 1000 - authTime) else { throw .credentialTooOld }
     }
 
     /// The attributes to delete; throws for one that is also given.

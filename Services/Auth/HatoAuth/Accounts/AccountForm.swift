@@ -97,6 +97,13 @@ struct AccountFormPolicy: Sendable {
         return folded
     }
 
+    /// The new password of a code. Throws `AuthError.invalidFields`.
+    func newPassword(_ text: String, names: [String]) throws(AuthError) -> Password {
+        do { return try password(text, names: names) } catch {
+            throw .invalidFields([FieldProblem("newPassword", error.reason, error.message)])
+        }
+    }
+
     private func password(_ text: String, names: [String]) throws(FieldProblem) -> Password {
         // Measured as typed first: megabytes must not be normalised.
         guard text.utf8.count <= limits.passwordBytesMax else {

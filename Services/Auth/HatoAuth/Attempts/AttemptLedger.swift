@@ -11,7 +11,7 @@ import Synchronization
 final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
-        case signIn, signUp, anonymousSignUp, refresh
+        case signIn, signUp, anonymousSignUp, refresh, code
         /// People change their account: its names and password, or anything else.
         case credentialChange, profileChange
     }
@@ -62,7 +62,7 @@ final class AttemptLedger: Sendable {
         self.now = now
     }
 
-    /// Counts one attempt of this kind from an address, and a sign-up among those of all addresses. Throws
+    /// Counts one attempt of this kind from an address, and a sign-up or a code among those of all addresses. Throws
     /// `AuthError.tooManyAttempts`.
     func admit(_ kind: Kind, from address: ClientAddress?) throws {
         if let address, limitsLoopback || !address.isLoopback {
@@ -70,6 +70,7 @@ final class AttemptLedger: Sendable {
         }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
+        case .code: try take(Origin(kind: .code), limits.codes)
         case .signIn, .refresh, .credentialChange, .profileChange: break
         }
     }
@@ -165,6 +166,7 @@ final class AttemptLedger: Sendable {
         case .signUp: limits.signUpsPerAddress
         case .anonymousSignUp: limits.anonymousSignUpsPerAddress
         case .refresh: limits.refreshesPerAddress
+        case .code: limits.codesPerAddress
         case .credentialChange: limits.credentialChanges
         case .profileChange: limits.profileChanges
         }
@@ -174,7 +176,7 @@ final class AttemptLedger: Sendable {
     private func limit(ofAddress kind: Kind) -> RateLimit {
         switch kind {
         case .credentialChange, .profileChange: limit(of: kind).times(Self.usersOfAddress)
-        case .signIn, .signUp, .anonymousSignUp, .refresh: limit(of: kind)
+        case .signIn, .signUp, .anonymousSignUp, .refresh, .code: limit(of: kind)
         }
     }
 

@@ -4,10 +4,6 @@ import HatoStorage
 
 /// `auth.account.…`: the methods of users for their own accounts.
 struct AccountMethods: AuthMethods {
-    /// A sign-in may be this far in the future: the first session after a change of the password begins a second later,
-    /// and the clock may be set back a little.
-    private static let clockLeewaySeconds: Int64 = 5
-
     let service: AuthService
 
     func add(to router: inout RPCRouter) {
@@ -101,7 +97,9 @@ struct AccountMethods: AuthMethods {
             var record = newSession.record(of: account, now: now)
             // The device is the same.
             let own = try service.ownSession(of: user, among: ended)
-            record.label = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
+            let ownLabel = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
+            try service.issueRecovery(of: before, to: account, in: rows)
+            record.label = ownLabel
             account.networks = newSession.device.mark.added(to: nil)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
@@ -109,6 +107,7 @@ struct AccountMethods: AuthMethods {
             let granted = AuthService.Granted(account: account, record: record, at: now)
             return Updated(account: account, at: now, granted: granted)
         }.outcome
+        if updated.account.email != nil { service.mail?.wake() }
         guard let granted = updated.granted else { return try renewed(user, updated) }
         let session = try service.session(granted, newSession.token)
         return Auth.Account.Update.Result(
@@ -131,16 +130,7 @@ struct AccountMethods: AuthMethods {
     }
 
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {
-        let ageMax = configuration.credentialAgeSecondsMax
-        // An account without a credential cannot sign in again.
-        guard ageMax > 0, !account.isAnonymous else { return }
-        guard let authTime = user.authTime else {
-            // Every token of this service has it.
-            guard !user.hasToken else { throw AuthError.credentialTooOld }
-            return
-        }
-        let age = (now ?? environment.now()) / 1000 - authTime
-        guard (-Self.clockLeewaySeconds...ageMax).contains(age) else { throw AuthError.credentialTooOld }
+        try AccountChecks.requireRecentSignIn(user, account, configuration, now: now ?? environment.now())
     }
 
     private static func touchesCredential(_ form: AccountForm, _ deletions: Set<Auth.AccountAttribute>) -> Bool {

@@ -32,9 +32,12 @@ struct SettingsMethods: AuthMethods {
 
     private var publicSettings: Auth.Settings {
         let configuration = configuration
-        return Auth.Settings(
+        var settings = Auth.Settings(
             signUp: configuration.signUp, anonymous: configuration.allowsAnonymous,
             passwordSignIn: configuration.allowsPasswordSignIn, passwordLengthMin: configuration.passwordLengthMin)
+        settings.codeSignIn = configuration.allowsCodeSignIn
+        settings.continueDomains = configuration.continueDomains
+        return settings
     }
 
     private var allSettings: Auth.Settings {

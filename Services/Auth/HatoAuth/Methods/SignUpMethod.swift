@@ -19,7 +19,7 @@ struct SignUpMethod: AuthMethods {
             displayName: request.displayName)
         // Before a password is hashed.
         let newSession = try service.newSession(request.label, origin)
-        let upgraded = try request.idToken.map { try upgradedUser($0) }
+        let upgraded = try request.idToken.map { try service.user(of: $0) }
         let policy = SignUpPolicy(configuration)
         let missing = isAnonymous ? [] : missingCredentials(of: form) + policy.missingEmail(form)
         if missing.isEmpty { try policy.check(isAnonymous: isAnonymous) }
@@ -102,8 +102,11 @@ struct SignUpMethod: AuthMethods {
         }.outcome
         return try service.session(granted, newSession.token)
     }
+}
 
-    private func upgradedUser(_ idToken: String) throws -> Caller.User {
+extension AuthService {
+    /// The user of an ID token in a parameter.
+    func user(of idToken: String) throws -> Caller.User {
         guard idToken.utf8.count <= configuration.limits.idTokenBytesMax else {
             throw RPCError.invalidParams(
                 "idToken",
@@ -112,7 +115,7 @@ struct SignUpMethod: AuthMethods {
                 reason: "credential_too_long")
         }
         do {
-            return try service.authenticator.verify(idToken).caller
+            return try authenticator.verify(idToken).caller
         } catch {
             throw error.rpcError
         }

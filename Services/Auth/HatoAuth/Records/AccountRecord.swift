@@ -18,6 +18,8 @@ struct AccountRecord: Sendable {
     var disabled = false
     var customAttributes: String?
     var initialEmail: String?
+    /// Whether it has signed in with a code of a mail.
+    var signsInWithCode = false
     /// `NetworkMark`s of the last networks from which it has signed in, the newest first.
     var networks: [String]?
 
@@ -52,7 +54,7 @@ struct AccountRecord: Sendable {
         account.validSince = validSince
         account.customAttributes = customAttributes
         account.initialEmail = initialEmail
-        if passwordHash != nil, let name = email ?? username {
+        if passwordHash != nil || (signsInWithCode && email != nil), let name = email ?? username {
             var provider = Auth.Account.Provider(providerId: "password", rawId: name)
             provider.email = email
             provider.displayName = displayName
@@ -81,6 +83,7 @@ extension AccountRecord: FieldObject {
         .flag("disabled", \.disabled),
         .optional("customAttributes", \.customAttributes),
         .optional("initialEmail", \.initialEmail),
+        .flag("emailLinkSignin", \.signsInWithCode),
         .optional("networks", \.networks))
 
     /// Throws `RecordError`.

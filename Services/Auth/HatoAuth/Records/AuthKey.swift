@@ -1,3 +1,4 @@
+import HatoModel
 import HatoStorage
 
 /// The keys of auth's records in its store. The first letter is the kind; the rest is unique within it.
@@ -11,6 +12,11 @@ import HatoStorage
 /// | `u` uid, 0, session id | nothing: the sessions of a user |
 /// | `d` uid | former account: what stays of a deleted one for a day |
 /// | `k` kid | signing key |
+/// | `c` code id | code |
+/// | `b` address or uid, 0, type | code id: the newest code of the type |
+/// | `m` mail id | mail |
+/// | `w` time in ms, 8 bytes, mail id | nothing: when a mail is sent next |
+/// | `g` mail id | nothing: the dead mails |
 /// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
 enum AuthKey {
@@ -19,10 +25,19 @@ enum AuthKey {
     static let sessionsOfUsers = KeyRange(prefix: [UInt8(ascii: "u")])
     static let formerAccounts = KeyRange(prefix: [UInt8(ascii: "d")])
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
+    static let codes = KeyRange(prefix: [UInt8(ascii: "c")])
+    static let codesOfAddresses = KeyRange(prefix: [UInt8(ascii: "b")])
+    static let mails = KeyRange(prefix: [UInt8(ascii: "m")])
+    static let mailsBySendTime = KeyRange(prefix: [UInt8(ascii: "w")])
+    static let deadMails = KeyRange(prefix: [UInt8(ascii: "g")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let settings = key("x", "settings".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
+    static let mailFigures = key("x", "mail-figures".utf8)
+
+    /// What is written where there is no code to write.
+    static func noCode(_ index: Int) -> [UInt8] { key("x", "no-code-\(index)".utf8) }
 
     static func account(_ uid: String) -> [UInt8] { key("a", uid.utf8) }
     static func formerAccount(_ uid: String) -> [UInt8] { key("d", uid.utf8) }
@@ -30,6 +45,29 @@ enum AuthKey {
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
+
+    static func code(_ id: [UInt8]) -> [UInt8] { key("c", id) }
+
+    /// An address contains no NUL.
+    static func code(_ type: Auth.CodeType, to address: String) -> [UInt8] {
+        key("b", address.utf8) + [0] + Array(type.rawValue.utf8)
+    }
+
+    static func mail(_ id: [UInt8]) -> [UInt8] { key("m", id) }
+
+    /// The row by which a mail is found: by its time while it waits, among the dead ones otherwise.
+    static func mailIndex(_ mail: MailRecord) -> [UInt8] {
+        guard let nextAt = mail.nextAt else { return key("g", mail.id) }
+        return key("w", UInt64(max(0, nextAt)).bigEndianBytes) + mail.id
+    }
+
+    static func mails(after id: [UInt8]?) -> KeyRange {
+        id.map { KeyRange(lower: key("m", $0) + [0], upper: mails.upper) } ?? mails
+    }
+
+    static func deadMails(after id: [UInt8]?) -> KeyRange {
+        id.map { KeyRange(lower: key("g", $0) + [0], upper: deadMails.upper) } ?? deadMails
+    }
 
     static func eventMark(_ time: Int64) -> [UInt8] { key("t", UInt64(max(0, time)).bigEndianBytes) }
 

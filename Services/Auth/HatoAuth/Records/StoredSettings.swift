@@ -9,6 +9,8 @@ struct StoredSettings: Sendable, Hashable {
     var signUp: Auth.SignUpPolicy?
     var anonymous: Bool?
     var passwordSignIn: Bool?
+    var codeSignIn: Bool?
+    var continueDomains: [String]?
     var emailDomains: [String]?
     var hidesWhoExists: Bool?
     var passwordLengthMin: Int?
@@ -21,9 +23,20 @@ struct StoredSettings: Sendable, Hashable {
         settings.signUp = request.signUp ?? signUp
         settings.anonymous = request.anonymous ?? anonymous
         settings.passwordSignIn = request.passwordSignIn ?? passwordSignIn
+        settings.codeSignIn = request.codeSignIn ?? codeSignIn
         settings.hidesWhoExists = request.hidesWhoExists ?? hidesWhoExists
         settings.passwordLengthMin = request.passwordLengthMin ?? passwordLengthMin
         settings.recentSignInSeconds = request.recentSignInSeconds ?? recentSignInSeconds
+        if let domains = request.continueDomains {
+            let normalised = AuthConfiguration.normalisedHosts(domains)
+            settings.continueDomains = normalised
+            if normalised == nil {
+                problems.append(
+                    FieldProblem(
+                        "continueDomains", "INVALID_SETTING",
+                        "At most \(AuthConfiguration.domainsMax) hosts such as chat.example.com are allowed"))
+            }
+        }
         if let domains = request.emailDomains {
             let normalised = AuthConfiguration.normalisedDomains(domains)
             settings.emailDomains = normalised
@@ -58,6 +71,8 @@ struct StoredSettings: Sendable, Hashable {
         set("signUp", signUp, \.signUp)
         set("anonymous", anonymous, \.allowsAnonymous)
         set("passwordSignIn", passwordSignIn, \.allowsPasswordSignIn)
+        set("codeSignIn", codeSignIn, \.allowsCodeSignIn)
+        set("continueDomains", continueDomains, \.continueDomains)
         set("emailDomains", emailDomains, \.emailDomains)
         set("hidesWhoExists", hidesWhoExists, \.hidesWhoExists)
         set("passwordLengthMin", passwordLengthMin, \.passwordLengthMin)
@@ -72,6 +87,8 @@ extension StoredSettings: FieldObject {
         .optional("signUp", \.signUp),
         .optional("anonymous", \.anonymous),
         .optional("passwordSignIn", \.passwordSignIn),
+        .optional("codeSignIn", \.codeSignIn),
+        .optional("continueDomains", \.continueDomains),
         .optional("emailDomains", \.emailDomains),
         .optional("hidesWhoExists", \.hidesWhoExists),
         .optional("passwordLengthMin", \.passwordLengthMin),

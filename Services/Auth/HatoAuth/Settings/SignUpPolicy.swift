@@ -13,6 +13,12 @@ struct SignUpPolicy: Sendable {
         if isAnonymous, !configuration.allowsAnonymous { throw .administratorsOnly }
     }
 
+    /// Whether the receiver of the mail of an address may make an account with it by a code.
+    func allowsCodeSignUp(of email: String?) -> Bool {
+        guard configuration.signUp == .open, configuration.allowsCodeSignIn, let email else { return false }
+        return (try? AccountFormPolicy(configuration, isOwn: true).email(email)) != nil
+    }
+
     /// Where only some domains may sign up, an account without e-mail address is of none of them.
     func missingEmail(_ form: AccountForm) -> [FieldProblem] {
         guard !configuration.emailDomains.isEmpty, form.email == nil, form.username != nil else { return [] }

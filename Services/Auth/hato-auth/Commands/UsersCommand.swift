@@ -7,7 +7,8 @@ struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Accounts, for administrators.",
         subcommands: [
-            List.self, Get.self, Create.self, Update.self, Disable.self, Enable.self, Revoke.self, Delete.self,
+            List.self, Get.self, Create.self, Invite.self, Update.self, Disable.self, Enable.self, Revoke.self,
+            Delete.self,
             Import.self, Export.self,
         ])
 

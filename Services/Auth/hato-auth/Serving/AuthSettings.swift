@@ -9,7 +9,8 @@ enum AuthSettings {
         declared: ServeSettings.declared(defaultPort: AuthTarget.port) + ownSettings)
 
     private static let ownSettings: [Setting] =
-        [ServeSettings.keyEncryption, signUp, emailDomains] + flags.map(\.setting) + numbers.map(\.setting)
+        [ServeSettings.keyEncryption] + ServeSettings.mail + [signUp, emailDomains, continueDomains]
+        + flags.map(\.setting) + numbers.map(\.setting)
         + AuthLimits.all.map { Setting($0) }
 
     /// The configuration from the settings. Throws `SettingsError`.
@@ -20,6 +21,7 @@ enum AuthSettings {
         for number in numbers { number.set(&configuration, settings.integer(number.setting.name)) }
         configuration.signUp = Auth.SignUpPolicy(rawValue: settings[signUp.name]) ?? .open
         configuration.emailDomains = try domains(settings)
+        configuration.continueDomains = try hosts(settings)
         let given = changeable.filter { settings.source(of: $0.setting) != nil }
         configuration.fixedSettings = Set(given.map(\.member))
         configuration.limits = settings.limits(AuthLimits.self)
@@ -41,6 +43,19 @@ enum AuthSettings {
         return domains
     }
 
+    /// Throws `SettingsError`.
+    private static func hosts(_ settings: Settings) throws -> [String] {
+        let texts = (settings.text(continueDomains.name) ?? "").split(separator: ",").map(String.init)
+        guard let hosts = AuthConfiguration.normalisedHosts(texts) else {
+            throw SettingsError(
+                "setting \(continueDomains.name): give at most 100 hosts with commas, such as chat.example.com")
+        }
+        return hosts
+    }
+
+    private static let continueDomains = Setting(
+        "continue-domains", .text, default: "",
+        help: "hosts of URLs that mails may link to (continueUrl), with commas between them; none when empty")
     private static let signUp = Setting(
         "sign-up", .choice(Auth.SignUpPolicy.allCases.map(\.rawValue)), default: "open",
         help: "which users make accounts: all, administrators and invited users, or administrators alone")
@@ -51,7 +66,8 @@ enum AuthSettings {
     /// Settings that `auth.settings.set` changes unless they are given at the start, and its members.
     private static let changeable = [
         (setting: "sign-up", member: "signUp"), (setting: "anonymous", member: "anonymous"),
-        (setting: "password-sign-in", member: "passwordSignIn"), (setting: "email-domains", member: "emailDomains"),
+        (setting: "password-sign-in", member: "passwordSignIn"), (setting: "code-sign-in", member: "codeSignIn"),
+        (setting: "continue-domains", member: "continueDomains"), (setting: "email-domains", member: "emailDomains"),
         (setting: "hide-who-exists", member: "hidesWhoExists"),
         (setting: "password-length-min", member: "passwordLengthMin"),
         (setting: "credential-age-seconds-max", member: "recentSignInSeconds"),
@@ -88,6 +104,7 @@ enum AuthSettings {
             "refuse common passwords, repetitions, sequences and the user's own names"),
         flag("anonymous", \.allowsAnonymous, "let people make anonymous accounts, where sign-up is open"),
         flag("password-sign-in", \.allowsPasswordSignIn, "let people sign up and sign in with a password"),
+        flag("code-sign-in", \.allowsCodeSignIn, "let people sign in with a code of a mail"),
         flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
         flag("limit-loopback", \.limitsLoopback, "count attempts from loopback addresses too"),
     ]
@@ -122,6 +139,7 @@ enum AuthSettings {
             number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
             number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
             hashingThreads, importedHashMemory,
+            number("code-digits", \.codeDigits, 6...10, "digits of the codes in mails"),
             number(
                 "token-lifetime-seconds", \.tokenLifetimeSeconds,
                 60...Int(AuthConfiguration.tokenLifetimeSecondsMax), "seconds for which an ID token is valid"),

@@ -18,6 +18,9 @@ struct RunningAuth: RunningService {
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
         configuration.serviceKeys = try start.serviceKeys()
         configuration.keyEncryption = try start.keyEncryption()
+        do {
+            for warning in try configuration.setMail({ start.settings.text($0) }) { start.logger.warning("\(warning)") }
+        } catch { throw SettingsError("setting \(error)") }
         let keys = try start.administratorKeys()
         let folder = try start.dataFolder()
         var options = RocksDBOptions()

@@ -1,0 +1,111 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+/// Finds the code that a caller presents. The same for all methods that take one.
+struct CodeChecker: Sendable {
+    let service: AuthService
+    let code: PresentedCode
+    /// The address that got the mail, as the caller says; nil: the caller says none.
+    let address: String?
+    /// The types that the method takes.
+    let types: [Auth.CodeType]
+
+    /// Throws for a text that is no code, for digits without an address, and for an address that is none.
+    init(_ service: AuthService, code: String, email: String?, types: [Auth.CodeType]) throws(AuthError) {
+        self.service = service
+        self.types = types
+        guard let code = PresentedCode(code, digitCount: service.configuration.codeDigits) else { throw .invalidCode }
+        self.code = code
+        do {
+            address = try email.map { (text) throws(FieldProblem) in
+                try AccountFormPolicy(service.configuration).email(text)
+            }
+        } catch { throw .invalidFields([error]) }
+        if case .digits = code, address == nil {
+            throw .invalidFields([
+                FieldProblem("email", "MISSING_EMAIL", "The e-mail address is missing: digits are for one address")
+            ])
+        }
+    }
+
+    /// What a code turns out to be.
+    enum Outcome {
+        case right(CodeRecord)
+        /// Digits that count as a try for these codes.
+        case wrongDigits([CodeRecord])
+        case refused(AuthError)
+    }
+
+    /// Reads only.
+    func find(in rows: some StoreReading, now: Int64) throws -> Outcome {
+        let secrets = service.codeSecrets
+        switch code {
+        case .long(let id, let secret):
+            guard let record = try CodeRows.find(id, in: rows), secrets.isRight(secret, of: record) else {
+                return .refused(.invalidCode)
+            }
+            guard types.contains(record.type) else { return .refused(.codeOfAnotherType) }
+            guard now < record.expiresAt else { return .refused(.expiredCode) }
+            guard address == nil || address == record.to || address == record.email else {
+                return .refused(.codeOfAnotherAddress)
+            }
+            return .right(record)
+        case .digits(let digits):
+            guard let address else { return .refused(.invalidCode) }
+            let candidates = try types.compactMap { try CodeRows.find($0, to: address, in: rows) }
+                .filter { $0.digitsUntil != nil && $0.tries < CodeRecord.triesMax }
+            // All of them are compared, whichever is right.
+            let right = candidates.filter { secrets.isRight(digits: digits, of: $0) }
+            guard let record = right.first else { return .wrongDigits(candidates) }
+            guard now < record.digitsUntil ?? 0 else { return .refused(.expiredCode) }
+            return .right(record)
+        }
+    }
+
+    /// Counts a try. It writes as much for an address without a code.
+    static func count(_ candidates: [CodeRecord], in rows: some StoreWriting) {
+        guard !candidates.isEmpty else {
+            let nothing = CodeRecord(id: [], type: .verifyEmail, to: "", createdAt: 0, expiresAt: 0)
+            rows.putRow(AuthKey.noCode(0), nothing.bytes)
+            return
+        }
+        for var record in candidates {
+            record.tries += 1
+            rows.putRow(AuthKey.code(record.id), record.bytes)
+        }
+    }
+
+    /// Runs `body` in a transaction with the code, if it is right. Wrong digits are counted, in the store and among the
+    /// failures of the address. Throws `AuthError` otherwise, and what `body` throws.
+    func take<Outcome: Sendable>(
+        from origin: CallOrigin, _ body: @escaping @Sendable (CodeRecord, AuthTransaction) throws -> Outcome
+    ) async throws -> Outcome {
+        try service.attempts.admit(.signIn, from: origin.address)
+        let target = target(of: origin)
+        if let target { try service.attempts.begin(target) }
+        var isRight: Bool?
+        defer { if let target { service.attempts.end(target, isRight: isRight) } }
+        let taken = try await service.write { [self] rows -> Result<Outcome, AuthError> in
+            switch try find(in: rows, now: service.environment.now()) {
+            case .right(let record): return .success(try body(record, rows))
+            case .refused(let error): return .failure(error)
+            case .wrongDigits(let candidates):
+                Self.count(candidates, in: rows)
+                return .failure(.invalidCode)
+            }
+        }.outcome
+        switch taken {
+        case .success: isRight = true
+        case .failure(.invalidCode): isRight = false
+        case .failure: isRight = nil
+        }
+        return try taken.get()
+    }
+
+    /// Digits can be guessed; the long form cannot.
+    private func target(of origin: CallOrigin) -> AttemptLedger.Target? {
+        guard case .digits = code, let address else { return nil }
+        return AttemptLedger.Target(account: "code:\(address)", network: origin.address?.site ?? "")
+    }
+}

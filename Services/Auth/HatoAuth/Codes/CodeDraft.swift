@@ -1,0 +1,78 @@
+import HatoModel
+import HatoStorage
+
+/// A code and its mail that are not written yet.
+struct CodeDraft: Sendable {
+    var code: CodeRecord
+    var mail: MailRecord
+    /// Whether the mail has a link, which is of use for longer than digits.
+    var hasLink: Bool
+
+    /// Writes the code for an account or an address, and its mail. Returns the code. It reads first and writes after.
+    func issue(
+        to subject: CodeSubject.Resolved, mailed isMailed: Bool, _ queue: inout MailQueueChange,
+        in rows: AuthTransaction
+    ) throws -> CodeRecord {
+        let (code, mail) = completed(to: subject.to, subject.account)
+        let earlier = try CodeRows.find(code.type, to: code.indexName, in: rows)
+        CodeRows.put(code, replacing: earlier, in: rows)
+        if isMailed {
+            try queue.add(mail, in: rows)
+            queue.finish(in: rows)
+        }
+        return code
+    }
+
+    /// Writes as much as `issue`, under keys that are always the same.
+    func issueNothing(_ subject: CodeSubject, _ queue: MailQueueChange, in rows: AuthTransaction) throws {
+        let (code, mail) = completed(to: subject.address ?? "", nil)
+        _ = try CodeRows.find(code.type, to: code.to, in: rows)
+        try queue.requireRoom(for: mail)
+        let written = [code.bytes, code.id, mail.bytes, [], RecordCodec.encode(queue.figures)]
+        for (index, bytes) in written.enumerated() { rows.putRow(AuthKey.noCode(index), bytes) }
+    }
+
+    private func completed(to address: String, _ account: AccountRecord?) -> (CodeRecord, MailRecord) {
+        var (code, mail) = (code, mail)
+        (code.to, code.uid, code.email) = (address, account?.uid, account?.email)
+        mail.to = address
+        let end = hasLink || code.digitsUntil == nil ? code.expiresAt : code.digitsUntil ?? code.expiresAt
+        mail.until = min(end, code.createdAt + MailRetryPolicy.tryFor)
+        return (code, mail)
+    }
+}
+
+extension AuthService {
+    /// Writes a code that brings the address of `before` back, and its mail to that address, if `account` has another
+    /// one. It reads first and writes after. Throws `AuthError.mailQueueFull`.
+    ///
+    /// An address that was never verified gets none: it may be that of another person. While there is one for the
+    /// account there is no other: who has taken the account over, and changes the address twice, gets none.
+    func issueRecovery(of before: AccountRecord, to account: AccountRecord, in rows: AuthTransaction) throws {
+        guard mail != nil, before.emailVerified, let former = before.email, account.email != former else { return }
+        let draft = newCode(.recoverEmail, locale: configuration.mailLocale, continueUrl: nil)
+        var queue = try MailQueueChange(configuration.limits, in: rows)
+        if let live = try CodeRows.find(.recoverEmail, to: account.uid, in: rows),
+            live.expiresAt > draft.code.createdAt
+        {
+            return
+        }
+        _ = try draft.issue(to: CodeSubject.Resolved(to: former, account: account), mailed: true, &queue, in: rows)
+    }
+
+    /// A code of a type, with its mail, that has no address yet.
+    func newCode(_ type: Auth.CodeType, locale: String, continueUrl: String?) -> CodeDraft {
+        let now = environment.now()
+        var code = CodeRecord(
+            id: environment.randomBytes(CodeRecord.idBytes), type: type, to: "", createdAt: now,
+            expiresAt: now + CodeLifetimes.long(type))
+        if CodeLifetimes.hasDigits(type) { code.digitsUntil = now + CodeLifetimes.digits }
+        var mail = MailRecord(
+            id: MailRecord.id(at: now, random: environment.randomBytes(8)), code: code.id, to: "", type: type,
+            locale: locale, createdAt: now, until: now)
+        mail.continueUrl = continueUrl
+        mail.nextAt = now
+        let hasLink = configuration.links.actionUrl != nil || continueUrl != nil
+        return CodeDraft(code: code, mail: mail, hasLink: hasLink)
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import HatoModel
+
+/// The links of mails: the page of the setting `action-url`, or an allowed `continueUrl`, with the code (spec auth §6).
+struct CodeLinks: Sendable {
+    static let urlBytesMax = 2048
+
+    /// The page that takes codes; nil: only a `continueUrl` does.
+    let actionUrl: String?
+
+    /// Nil when no page is named.
+    func link(_ type: Auth.CodeType, code: String, locale: String, continueUrl: String?) -> String? {
+        guard let page = actionUrl ?? continueUrl else { return nil }
+        var parameters = [("mode", Self.mode(type)), ("oobCode", code), ("lang", locale)]
+        if actionUrl != nil, let continueUrl { parameters.append(("continueUrl", continueUrl)) }
+        let query = parameters.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&")
+        return "\(page)\(page.contains("?") ? "&" : "?")\(query)"
+    }
+
+    /// Firebase's names.
+    private static func mode(_ type: Auth.CodeType) -> String {
+        switch type {
+        case .verifyEmail: "verifyEmail"
+        case .passwordReset, .invite: "resetPassword"
+        case .signIn: "signIn"
+        case .changeEmail: "verifyAndChangeEmail"
+        case .recoverEmail: "recoverEmail"
+        }
+    }
+
+    private static func encoded(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return result
+    }
+
+    // MARK: URLs of callers and operators
+
+    /// The host of a URL that may be a page: `https://` with a host, `http://` for this machine; no user, no fragment.
+    /// Nil for any other text.
+    static func host(ofPage text: String) -> String? {
+        guard text.utf8.count <= urlBytesMax, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C }),
+            !text.utf8.contains(where: { [UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">")].contains($0) }),
+            let url = URLComponents(string: text), let scheme = url.scheme?.lowercased(),
+            let host = url.host?.lowercased(), !host.isEmpty, url.user == nil, url.password == nil,
+            url.fragment == nil
+        else { return nil }
+        let isLocal = ["localhost", "127.0.0.1", "[::1]", "::1"].contains(host)
+        return scheme == "https" || (scheme == "http" && isLocal) ? host : nil
+    }
+
+    /// Throws `AuthError.invalidFields` for a URL that is none, or of another domain.
+    static func check(_ continueUrl: String?, domains: [String]) throws(AuthError) {
+        guard let continueUrl else { return }
+        guard let host = host(ofPage: continueUrl) else {
+            throw .invalidFields([
+                FieldProblem(
+                    "continueUrl", "INVALID_CONTINUE_URI",
+                    "The URL should be like https://chat.example.com/signed-in, at most \(urlBytesMax) bytes")
+            ])
+        }
+        guard domains.contains(host) else {
+            throw .invalidFields([
+                FieldProblem(
+                    "continueUrl", "UNAUTHORIZED_DOMAIN",
+                    "The URL should be of one of continueDomains (auth.settings)")
+            ])
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import HatoMail
+import HatoModel
+
+/// Makes the text of a mail of the queue, with its code, when it is sent.
+struct MailComposer: Sendable {
+    let configuration: MailConfiguration
+    let links: CodeLinks
+    let secrets: CodeSecrets
+    /// Where the sender has no name.
+    let project: String
+
+    /// Throws `MailFieldError` for a mail that cannot be sent as it is.
+    func compose(_ mail: MailRecord, _ code: CodeRecord, now: Int64) throws -> ComposedMail {
+        let long = secrets.text(code)
+        // Digits that are over when the mail arrives would only confuse.
+        let digits = code.digitsUntil.flatMap { $0 > now ? secrets.digits(code) : nil }
+        let link = links.link(
+            code.type, code: long, locale: mail.locale, continueUrl: mail.continueUrl)
+        let text = try configuration.templates.text(
+            code.type, locale: mail.locale,
+            MailTemplates.Values(
+                app: configuration.from.displayName ?? project,
+                email: code.type == .recoverEmail ? code.to : code.email ?? code.to, newEmail: code.newEmail,
+                digits: digits, minutes: CodeLifetimes.digits / 60_000,
+                code: CodeLifetimes.hasDigits(code.type) ? nil : long, link: link))
+        let message = try MailMessage(
+            from: configuration.from, to: MailAddress(mail.to, field: "to"), subject: text.subject, text: text.body,
+            id: mail.name, time: mail.createdAt, secrets: [long, digits, link].compactMap { $0 })
+        var entry = Auth.Mailbox.Mail(to: mail.to, type: code.type, code: long)
+        (entry.time, entry.subject, entry.text) = (mail.createdAt, text.subject, text.body)
+        (entry.digits, entry.link) = (digits, link)
+        return ComposedMail(message: message, entry: entry)
+    }
+}

@@ -1,0 +1,194 @@
+import HatoMail
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+import Synchronization
+
+/// Sends the mails of the queue, one after another, in one task: from the rows that are durable, so that no mail is
+/// sent for a transaction that is not there, and every other at least once.
+final class MailSender: Sendable {
+    private struct State {
+        /// Of the server, in a row.
+        var failures = 0
+        /// Milliseconds since 1970; while it is later, no mail is sent.
+        var pausedUntil: Int64 = 0
+        /// Why the server accepts no mail; nil while it does.
+        var problem: String?
+    }
+
+    let composer: MailComposer
+    private let store: any Store
+    private let destination: any MailDestination
+    private let environment: AuthEnvironment
+    private let limits: AuthLimits
+    private let metrics: AuthMetrics
+    private let state = Mutex(State())
+    private let wakeUp = WakeUp()
+
+    /// Nil when mails have no destination.
+    init?(
+        _ configuration: AuthConfiguration, _ secrets: CodeSecrets, to destination: (any MailDestination)?,
+        _ service: Parts
+    ) {
+        guard let destination, let mail = configuration.mail else { return nil }
+        composer = MailComposer(
+            configuration: mail, links: configuration.links, secrets: secrets, project: configuration.project)
+        self.destination = destination
+        limits = configuration.limits
+        store = service.store
+        environment = service.environment
+        metrics = service.metrics
+    }
+
+    /// What it uses of the service.
+    struct Parts {
+        var store: any Store
+        var environment: AuthEnvironment
+        var metrics: AuthMetrics
+    }
+
+    /// Why no mail is accepted; nil while the server takes them.
+    var problem: String? { state.withLock { $0.problem } }
+
+    /// The folder, where mails go into one.
+    var folder: MailboxFolder? { destination as? MailboxFolder }
+
+    /// Called after a mail was written.
+    func wake() { wakeUp.signal() }
+
+    /// Sends until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            var wait = Self.longestWait
+            do {
+                wait = min(wait, try await sendDue() ?? wait)
+            } catch {
+                environment.notices.notice(
+                    .mailNotSent, "the mail queue cannot be read or written", ["error": "\(error)"], level: .error)
+                wait = Self.waitAfterError
+            }
+            await wakeUp.wait(atMost: .milliseconds(max(1, wait)))
+        }
+        await destination.close()
+    }
+
+    private static let (longestWait, waitAfterError): (Int64, Int64) = (60_000, 5_000)
+
+    /// Sends the mails that are due. Returns the milliseconds until the next one is; nil when none waits.
+    func sendDue() async throws -> Int64? {
+        while !Task.isCancelled {
+            let now = environment.now()
+            let pause = state.withLock { $0.pausedUntil } - now
+            if pause > 0 { return pause }
+            let next = try await store.read { rows -> (MailRecord, CodeRecord?)? in
+                guard let mail = try MailRows.next(in: rows) else { return nil }
+                return (mail, try CodeRows.find(mail.code, in: rows))
+            }
+            guard let (mail, code) = next else { return nil }
+            if let nextAt = mail.nextAt, nextAt > now { return nextAt - now }
+            try await send(mail, code, now: now)
+        }
+        return nil
+    }
+
+    private func send(_ mail: MailRecord, _ code: CodeRecord?, now: Int64) async throws {
+        // It was used, or a newer one ended it.
+        guard let code else { return try await end(mail, with: nil) }
+        guard now < mail.until else { return try await end(mail, with: MailRetryPolicy.over(mail)) }
+        let composed: ComposedMail
+        do { composed = try composer.compose(mail, code, now: now) } catch {
+            return try await end(mail, with: MailRetryPolicy.refused(mail, "\(error)"))
+        }
+        let outcome = await destination.send(composed)
+        // The service stops: whether the server has it is not known, so it is sent again.
+        if Task.isCancelled, outcome != .accepted { return }
+        let random = Double(environment.randomBytes(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) / 4_294_967_296
+        switch outcome {
+        case .accepted:
+            serverTook()
+            metrics.count(.mailSent)
+            try await end(mail, with: nil)
+        case .permanent(let failure):
+            serverTook()
+            metrics.count(.mailRefused)
+            try await end(mail, with: MailRetryPolicy.refused(mail, failure.description))
+        case .temporary(let failure):
+            metrics.count(.mailDelayed)
+            var later = MailRetryPolicy.failed(mail, failure.description, now: environment.now(), random: random)
+            if failure.concernsServer {
+                serverFailed(failure, random: random)
+                // The server has not seen the mail: it is as due as before.
+                later.nextAt = mail.nextAt
+            } else {
+                serverTook()
+            }
+            try await end(mail, with: later)
+        }
+    }
+
+    /// Records what became of a mail; nil: it is done. One that was dropped meanwhile stays so.
+    private func end(_ mail: MailRecord, with changed: MailRecord?) async throws {
+        _ = try await store.write { [limits] rows in
+            guard let found = try MailRows.find(mail.id, in: rows) else { return }
+            var change = try MailQueueChange(limits, in: rows)
+            if let changed { change.replace(found, with: changed, in: rows) } else { change.delete(found, in: rows) }
+            change.finish(in: rows)
+        }
+    }
+
+    private func serverTook() {
+        state.withLock { state in state = State() }
+    }
+
+    private func serverFailed(_ failure: MailFailure, random: Double) {
+        state.withLock { state in
+            state.failures += 1
+            state.problem = failure.description
+            state.pausedUntil =
+                environment.now() + MailRetryPolicy.pause(afterFailures: state.failures, random: random)
+        }
+        environment.notices.notice(
+            .mailNotSent, "the mail server takes no mail", ["error": "\(failure)"], level: .warning)
+    }
+}
+
+/// Lets one task wait for a signal or for time to pass. A signal that comes before is not lost.
+final class WakeUp: Sendable {
+    private struct State {
+        var isSet = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func signal() {
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            if state.waiter == nil { state.isSet = true }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns at once when the task is cancelled.
+    func wait(atMost limit: Duration) async {
+        let timer = Task { [self] in
+            do { try await Task.sleep(for: limit) } catch { return }
+            signal()
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isSet = state.withLock { state in
+                    if !state.isSet { state.waiter = continuation }
+                    defer { state.isSet = false }
+                    return state.isSet
+                }
+                if isSet { continuation.resume() }
+            }
+        } onCancel: {
+            signal()
+        }
+        timer.cancel()
+    }
+}

@@ -1,0 +1,185 @@
+import HatoModel
+import HatoStorage
+
+/// A mail of the queue, as stored. What it says is made when it is sent: the row has no code.
+struct MailRecord: Sendable {
+    static let idBytes = 16
+
+    /// Begins with the time of its request: the order of ids is that of the mails.
+    var id: [UInt8]
+    /// The id of its code.
+    var code: [UInt8]
+    var to: String
+    var type: Auth.CodeType
+    var locale: String
+    var continueUrl: String?
+    var createdAt: Int64
+    /// When it is of no use any more.
+    var until: Int64
+    var attempts = 0
+    /// When it is sent next; nil: it is dead.
+    var nextAt: Int64?
+    var error: String?
+
+    static func id(at time: Int64, random: [UInt8]) -> [UInt8] {
+        UInt64(max(0, time)).bigEndianBytes + random.prefix(8)
+    }
+
+    /// The public id.
+    var name: String { Base64.url.encode(id) }
+
+    static func id(named name: String) -> [UInt8]? {
+        guard name.utf8.count == 22, let id = Base64.url.decode(name.utf8), id.count == idBytes else { return nil }
+        return id
+    }
+
+    var entry: Auth.Mail.Entry {
+        var entry = Auth.Mail.Entry(mail: name, to: to, type: type, createdAt: createdAt)
+        entry.state = nextAt == nil ? .dead : .waiting
+        entry.attempts = attempts
+        entry.nextAt = nextAt
+        entry.error = error
+        return entry
+    }
+}
+
+extension MailRecord: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(
+            id: [], code: [], to: "", type: .verifyEmail, locale: "", createdAt: 0, until: 0),
+        .bytes("code", \.code, count: CodeRecord.idBytes),
+        .required("to", \.to),
+        .required("type", \.type),
+        .required("locale", \.locale),
+        .optional("continueUrl", \.continueUrl),
+        .time("createdAt", \.createdAt),
+        .time("until", \.until),
+        .required("attempts", \.attempts),
+        .optionalTime("nextAt", \.nextAt),
+        .optional("error", \.error))
+
+    /// Throws `RecordError`.
+    init(_ id: [UInt8], _ bytes: [UInt8]) throws(RecordError) {
+        self = try RecordCodec.decode(Self.self, bytes, of: "mail", unknown: .rejected)
+        self.id = id
+    }
+
+    var bytes: [UInt8] { RecordCodec.encode(self) }
+}
+
+/// How many mails the queue has.
+struct MailFigures: FieldObject, Hashable {
+    var waiting = 0
+    var dead = 0
+    /// Of all of them.
+    var bytes = 0
+
+    static let fields = Fields<Self>(
+        blank: Self(), .required("waiting", \.waiting), .required("dead", \.dead), .required("bytes", \.bytes))
+
+    static func find(in rows: some StoreReading) throws -> MailFigures {
+        guard let row = try rows.row(AuthKey.mailFigures) else { return MailFigures() }
+        return try RecordCodec.decode(Self.self, row, of: "mail figures", unknown: .rejected)
+    }
+}
+
+/// A change of the queue in one transaction: it reads what it needs when it is made, and writes after.
+struct MailQueueChange {
+    private(set) var figures: MailFigures
+    /// The mail that is deleted for a new one; read only where it may be needed.
+    private var oldestDead: MailRecord?
+    private let limits: AuthLimits
+
+    init(_ limits: AuthLimits, in rows: some StoreReading) throws {
+        self.limits = limits
+        figures = try MailFigures.find(in: rows)
+        if isFull(for: Self.bytesMax) { oldestDead = try MailRows.dead(after: nil, limit: 1, in: rows).first }
+    }
+
+    /// More than any row has.
+    private static let bytesMax = 8 << 10
+
+    private func isFull(for bytes: Int) -> Bool {
+        figures.waiting + figures.dead >= limits.mailQueueMax || figures.bytes + bytes > limits.mailQueueBytesMax
+    }
+
+    /// Throws `AuthError.mailQueueFull`.
+    mutating func add(_ mail: MailRecord, in rows: some StoreWriting) throws(AuthError) {
+        if isFull(for: mail.bytes.count), let dead = oldestDead {
+            delete(dead, in: rows)
+            oldestDead = nil
+        }
+        guard !isFull(for: mail.bytes.count) else { throw .mailQueueFull }
+        write(mail, in: rows)
+    }
+
+    /// Throws `AuthError.mailQueueFull` where `add` would.
+    func requireRoom(for mail: MailRecord) throws(AuthError) {
+        if isFull(for: mail.bytes.count), oldestDead == nil { throw .mailQueueFull }
+    }
+
+    mutating func replace(_ before: MailRecord, with mail: MailRecord, in rows: some StoreWriting) {
+        delete(before, in: rows)
+        write(mail, in: rows)
+    }
+
+    mutating func delete(_ mail: MailRecord, in rows: some StoreWriting) {
+        rows.deleteRow(AuthKey.mail(mail.id))
+        rows.deleteRow(AuthKey.mailIndex(mail))
+        count(mail, -1)
+    }
+
+    func finish(in rows: some StoreWriting) { rows.putRow(AuthKey.mailFigures, RecordCodec.encode(figures)) }
+
+    private mutating func write(_ mail: MailRecord, in rows: some StoreWriting) {
+        rows.putRow(AuthKey.mail(mail.id), mail.bytes)
+        rows.putRow(AuthKey.mailIndex(mail), [])
+        count(mail, 1)
+    }
+
+    private mutating func count(_ mail: MailRecord, _ sign: Int) {
+        if mail.nextAt == nil { figures.dead += sign } else { figures.waiting += sign }
+        figures.bytes = max(0, figures.bytes + sign * mail.bytes.count)
+    }
+}
+
+/// The mails of a store.
+enum MailRows {
+    static func find(_ id: [UInt8], in rows: some StoreReading) throws -> MailRecord? {
+        try rows.row(AuthKey.mail(id)).map { try MailRecord(id, $0) }
+    }
+
+    /// The mail that is sent next.
+    static func next(in rows: some StoreReading) throws -> MailRecord? {
+        try ids(AuthKey.mailsBySendTime, limit: 1, in: rows).first.flatMap { try find($0, in: rows) }
+    }
+
+    /// Dead mails after one, the oldest first.
+    static func dead(after id: [UInt8]?, limit: Int, in rows: some StoreReading) throws -> [MailRecord] {
+        let range = AuthKey.deadMails(after: id)
+        return try ids(range, limit: limit, in: rows).compactMap { try find($0, in: rows) }
+    }
+
+    /// Mails after one, the oldest first.
+    static func page(
+        after id: [UInt8]?, _ state: Auth.Mail.State?, limit: Int, in rows: some StoreReading
+    ) throws -> [MailRecord] {
+        guard state != .dead else { return try dead(after: id, limit: limit, in: rows) }
+        var mails: [MailRecord] = []
+        try rows.rows(AuthKey.mails(after: id)) { key, value in
+            let mail = try MailRecord(Array(key.dropFirst()), value)
+            if state == nil || mail.nextAt != nil { mails.append(mail) }
+            return mails.count < limit
+        }
+        return mails
+    }
+
+    private static func ids(_ range: KeyRange, limit: Int, in rows: some StoreReading) throws -> [[UInt8]] {
+        var ids: [[UInt8]] = []
+        try rows.rows(range) { key, _ in
+            ids.append(Array(key.suffix(MailRecord.idBytes)))
+            return ids.count < limit
+        }
+        return ids
+    }
+}
