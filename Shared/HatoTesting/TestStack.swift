@@ -113,6 +113,31 @@ public final class TestStack: Sendable {
         }
     }
 
+    /// The mails to an address, the oldest first; waits until there are `count` of them.
+    ///
+    /// The stack writes its mails into a folder. A test reads a code from its `digits`, `code` or `link`.
+    ///
+    /// - Throws: an error when there are fewer after `limit`; the `RPCError` of the call.
+    public func mails(
+        to address: String, count: Int = 1, within limit: Duration = .seconds(60)
+    ) async throws -> [Auth.Mailbox.Mail] {
+        let client = client(.auth, as: .administrator)
+        var mails: [Auth.Mailbox.Mail] = []
+        var request = Auth.Mailbox.List(to: address)
+        try await eventually("\(count) mails to \(address)", within: limit) {
+            mails = []
+            request.after = nil
+            repeat {
+                let page = try await client.call(request)
+                mails += page.mails
+                request.after = page.after
+            } while request.after != nil
+            return mails.count >= count
+        }
+        await client.close()
+        return mails
+    }
+
     /// Creates an account: with an e-mail address, or anonymous.
     ///
     /// - Throws: the `RPCError` of the call.

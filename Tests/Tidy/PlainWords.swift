@@ -73,7 +73,7 @@ private struct ProseText {
     ]
     /// Unwanted in names and texts only: comments may have them with another meaning.
     private static let otherWords: Set<String> = [
-        "answer", "answers", "doubt", "doubts", "doubted", "story", "forgotten",
+        "answer", "answers", "doubt", "doubts", "doubted", "story",
     ]
     private static let pairs: Set<String> = [
         "to heart", "in doubt", "room for", "no room", "has room", "have room", "makes room", "make room",
