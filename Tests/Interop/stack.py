@@ -6,9 +6,12 @@ import subprocess
 
 
 class Stack:
+    def __init__(self, *arguments):
+        self.arguments = arguments
+
     def __enter__(self):
         ports = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0"]
-        command = [os.environ["HATO_DEV"], "--ephemeral", "--exit-with-stdin", *ports]
+        command = [os.environ["HATO_DEV"], "--ephemeral", "--exit-with-stdin", *ports, *self.arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.ready = json.loads(self.process.stdout.readline())

@@ -56,6 +56,11 @@ package enum Failpoint: String, CaseIterable, Sendable {
     case backupBeforeRename = "backup.beforeRename"
     case backupAfterRename = "backup.afterRename"
 
+    /// A mail is made; its server does not have it.
+    case mailBeforeSend = "mail.beforeSend"
+    /// The server has it; the queue still does.
+    case mailAfterSend = "mail.afterSend"
+
     /// A look-up or a scan of rows begins.
     case storeRead = "store.read"
 
@@ -63,7 +68,8 @@ package enum Failpoint: String, CaseIterable, Sendable {
     package var canFail: Bool {
         switch self {
         case .commitBeforePublish, .commitAfterPublish, .commitBeforeAnswer, .commitAfterAnswer, .eventsBeforeSend,
-            .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename:
+            .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename, .mailBeforeSend,
+            .mailAfterSend:
             false
         default: true
         }

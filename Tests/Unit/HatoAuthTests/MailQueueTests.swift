@@ -238,6 +238,25 @@ struct MailQueueTests {
         }
     }
 
+    @Test func aRowThatCannotBeReadStopsNoOtherMail() async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        for index in 0..<3 {
+            try await bench.request(.signIn, "a\(index)@example.com")
+            bench.pass(seconds: 1)
+        }
+        let found = try await bench.store.read { try MailRows.page(after: nil, nil, limit: 3, in: $0) }
+        try #require(found.count == 3)
+        _ = try await bench.store.write { rows in
+            rows.putRow(AuthKey.mail(found[0].id), Array("damaged".utf8))
+            rows.putRow(AuthKey.code(found[1].code), Array("damaged".utf8))
+        }
+        #expect(try await bench.queue().count == 2)
+        try await bench.sendMails()
+        #expect(mails.mails.map(\.to) == ["a2@example.com"])
+        #expect(try await bench.queue().isEmpty)
+    }
+
     @Test func noSecretIsInAFailureOrADescription() async throws {
         let mails = MailCatcher()
         let bench = try await bench(mails)

@@ -100,7 +100,9 @@ final class MailSender: Sendable {
         do { composed = try composer.compose(mail, code, now: now) } catch {
             return try await end(mail, with: MailRetryPolicy.refused(mail, "\(error)"))
         }
+        Failpoint.mailBeforeSend.pass()
         let outcome = await destination.send(composed)
+        Failpoint.mailAfterSend.pass()
         // The service stops: whether the server has it is not known, so it is sent again.
         if Task.isCancelled, outcome != .accepted { return }
         let random = Double(environment.randomBytes(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) / 4_294_967_296

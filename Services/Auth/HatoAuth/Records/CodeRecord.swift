@@ -73,10 +73,10 @@ extension CodeRecord: FieldObject {
     var bytes: [UInt8] { RecordCodec.encode(self) }
 }
 
-/// The codes of a store. It reads first and writes after.
+/// The codes of a store. It reads first and writes after. A row that cannot be read is no code.
 enum CodeRows {
     static func find(_ id: [UInt8], in rows: some StoreReading) throws -> CodeRecord? {
-        try rows.row(AuthKey.code(id)).map { try CodeRecord(id, $0) }
+        do { return try rows.row(AuthKey.code(id)).map { try CodeRecord(id, $0) } } catch is RecordError { return nil }
     }
 
     /// The newest code of a type with an `indexName`.

@@ -143,21 +143,20 @@ struct MailQueueChange {
     }
 }
 
-/// The mails of a store.
+/// The mails of a store. Rows that cannot be read are passed over: they stop no other mail.
 enum MailRows {
     static func find(_ id: [UInt8], in rows: some StoreReading) throws -> MailRecord? {
-        try rows.row(AuthKey.mail(id)).map { try MailRecord(id, $0) }
+        do { return try rows.row(AuthKey.mail(id)).map { try MailRecord(id, $0) } } catch is RecordError { return nil }
     }
 
     /// The mail that is sent next.
     static func next(in rows: some StoreReading) throws -> MailRecord? {
-        try ids(AuthKey.mailsBySendTime, limit: 1, in: rows).first.flatMap { try find($0, in: rows) }
+        try mails(AuthKey.mailsBySendTime, limit: 1, in: rows).first
     }
 
     /// Dead mails after one, the oldest first.
     static func dead(after id: [UInt8]?, limit: Int, in rows: some StoreReading) throws -> [MailRecord] {
-        let range = AuthKey.deadMails(after: id)
-        return try ids(range, limit: limit, in: rows).compactMap { try find($0, in: rows) }
+        try mails(AuthKey.deadMails(after: id), limit: limit, in: rows)
     }
 
     /// Mails after one, the oldest first.
@@ -167,19 +166,25 @@ enum MailRows {
         guard state != .dead else { return try dead(after: id, limit: limit, in: rows) }
         var mails: [MailRecord] = []
         try rows.rows(AuthKey.mails(after: id)) { key, value in
-            let mail = try MailRecord(Array(key.dropFirst()), value)
+            guard let mail = try? MailRecord(Array(key.dropFirst()), value) else { return true }
             if state == nil || mail.nextAt != nil { mails.append(mail) }
             return mails.count < limit
         }
         return mails
     }
 
-    private static func ids(_ range: KeyRange, limit: Int, in rows: some StoreReading) throws -> [[UInt8]] {
-        var ids: [[UInt8]] = []
-        try rows.rows(range) { key, _ in
-            ids.append(Array(key.suffix(MailRecord.idBytes)))
-            return ids.count < limit
+    private static func mails(_ range: KeyRange, limit: Int, in rows: some StoreReading) throws -> [MailRecord] {
+        var (mails, rest): ([MailRecord], KeyRange) = ([], range)
+        while mails.count < limit {
+            var keys: [[UInt8]] = []
+            try rows.rows(rest) { key, _ in
+                keys.append(key)
+                return keys.count < limit - mails.count
+            }
+            guard let last = keys.last else { break }
+            mails += try keys.compactMap { try find(Array($0.suffix(MailRecord.idBytes)), in: rows) }
+            rest.lower = last + [0]
         }
-        return ids
+        return mails
     }
 }
