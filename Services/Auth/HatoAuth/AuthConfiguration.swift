@@ -91,8 +91,8 @@ public struct AuthConfiguration: Sendable {
 }
 
 extension AuthConfiguration {
-    /// Takes the settings of mails: `mail-url`, `mail-tls`, `mail-password-file`, `mail-from`, `mail-templates`,
-    /// `mail-locale`, `mailbox` and `action-url`. Returns what operators should know about the files.
+    /// Takes the settings of mails: `mail-url`, `mail-tls`, `mail-password-file`, `mail-authority-file`, `mail-from`,
+    /// `mail-templates`, `mail-locale`, `mailbox` and `action-url`. Returns what operators should know about the files.
     ///
     /// - Parameter given: the text of a setting; nil or empty when it is not set.
     /// - Throws: an error whose text names the setting.

@@ -38,6 +38,8 @@ enum AuthError: Error, Sendable, Hashable {
     /// A code for another address than the given one.
     case codeOfAnotherAddress
     case newEmailExists
+    /// A new e-mail address that a code must prove first.
+    case emailNeedsCode
     case missingNewPassword
     case superfluousNewPassword
     /// What only administrators may ask for.

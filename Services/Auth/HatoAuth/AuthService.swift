@@ -50,6 +50,7 @@ public final class AuthService: Sendable {
         let secrets = try await ServiceSecrets.open(store, environment, configuration.keyEncryption)
         let settings = try await store.read { try StoredSettings.find(in: $0) }
         let lifetime = configuration.tokenLifetimeSeconds * 1000
+        try await LongestLifetime.raise(to: lifetime, in: store)
         let keys = CurrentKeys(secrets.ring)
         var identity = IdentityConfiguration(project: configuration.project)
         identity.serviceKeys = configuration.serviceKeys
@@ -137,11 +138,12 @@ public final class AuthService: Sendable {
 
     /// The rows of all sessions and keys, and of the codes that are made with them: without them the next start makes
     /// new keys, and no token and no code is valid.
-    public static let rowsOfSessionsAndKeys: [KeyRange] = [
-        AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
-        AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.mails, AuthKey.mailsBySendTime, AuthKey.deadMails,
-        KeyRange(prefix: AuthKey.mailFigures),
-    ]
+    public static let rowsOfSessionsAndKeys: [KeyRange] =
+        [
+            AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
+            AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.recoveries, AuthKey.mails, AuthKey.deadMails,
+            KeyRange(prefix: AuthKey.mailFigures),
+        ] + AuthKey.mailsBySendTime
 
     func take(_ settings: StoredSettings, version: UInt64) { current.take(settings, version: version) }
 

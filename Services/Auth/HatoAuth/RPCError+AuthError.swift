@@ -4,7 +4,7 @@ extension AuthError: RPCErrorConvertible {
     var rpcError: RPCError {
         switch self {
         case .invalidFields(let problems): RPCError.invalidFields(problems)
-        case .invalidCode, .expiredCode, .codeOfAnotherType, .codeOfAnotherAddress, .newEmailExists,
+        case .invalidCode, .expiredCode, .codeOfAnotherType, .codeOfAnotherAddress, .newEmailExists, .emailNeedsCode,
             .missingNewPassword, .superfluousNewPassword, .insufficientPermission, .tooManyResets:
             codeError
         case .mailNotConfigured, .mailboxNotConfigured, .mailNotFound, .mailQueueFull: mailError
@@ -70,6 +70,10 @@ extension AuthError {
             .invalidArgument("email", reason: "INVALID_EMAIL", "The code is for another e-mail address")
         case .newEmailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has the new e-mail address", at: "newEmail")
+        case .emailNeedsCode:
+            .failedPrecondition(
+                reason: "EMAIL_CHANGE_NEEDS_VERIFICATION",
+                "A code must prove the new e-mail address: request one of the type changeEmail (auth.code.request)")
         case .missingNewPassword:
             .invalidArgument(
                 "newPassword", reason: "MISSING_PASSWORD", "The code sets a password; newPassword is missing")

@@ -166,7 +166,8 @@ extension Auth.Account {
                 """
                 The new e-mail address, at most 254 bytes. Requires a sign-in in the last 5 minutes \
                 (`CREDENTIAL_TOO_OLD_LOGIN_AGAIN`); ends all sessions of the account, and the result has a \
-                new one. `emailVerified` becomes false
+                new one. `emailVerified` becomes false. Where the service sends mails, a verified address is replaced \
+                with a code only (`EMAIL_CHANGE_NEEDS_VERIFICATION`)
                 """,
                 example: "masuo@example.com"),
             .optional(

@@ -173,7 +173,8 @@ extension Auth {
                     "newPassword", \.newPassword,
                     """
                     The new password, as in `auth.signUp`: required for `passwordReset` and `invite` \
-                    (`MISSING_PASSWORD`), refused for other types (`INVALID_REQ_TYPE`)
+                    (`MISSING_PASSWORD`), optional for `recoverEmail`, which otherwise deletes the password, and refused \
+                    for other types (`INVALID_REQ_TYPE`)
                     """))
 
             public init(code: String, email: String? = nil) {

@@ -5,6 +5,8 @@ extension [MethodError] {
     private static let tooManyAttempts = MethodError(
         .resourceExhausted, "TOO_MANY_ATTEMPTS_TRY_LATER", data: ["retryAfterMs"])
 
+    private static let emailNeedsCode = MethodError(.failedPrecondition, "EMAIL_CHANGE_NEEDS_VERIFICATION")
+
     /// Of methods for the caller's own account.
     fileprivate static let ownAccount = [
         MethodError(.unauthenticated, "TOKEN_EXPIRED", "USER_DISABLED"), MethodError(.notFound, "USER_NOT_FOUND"),
@@ -22,7 +24,7 @@ extension [MethodError] {
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_LABEL", data: ["problems"]),
-            takenNames, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
+            takenNames, emailNeedsCode, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
             MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
         ] + ownAccount + [tooManyAttempts]
 
@@ -56,7 +58,8 @@ extension [MethodError] {
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "INVALID_PHOTO_URL", "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_REQ_TYPE", data: ["problems"]),
-            takenNames, MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
+            takenNames, emailNeedsCode,
+            MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
         ] + deleteAccount + [tooManyAttempts]
 
     private static let wrongCode = [
@@ -92,8 +95,8 @@ extension [MethodError] {
         [
             MethodError(.failedPrecondition, "OPERATION_NOT_ALLOWED"),
             MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
-            MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"]),
-            MethodError(.unauthenticated, "INVALID_ID_TOKEN", "EMAIL_NOT_FOUND"),
+            MethodError(.invalidArgument, "INVALID_LABEL", "UNAUTHORIZED_DOMAIN", data: ["problems"]),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN", "EMAIL_NOT_FOUND"), recentSignIn,
             MethodError(.alreadyExists, "EMAIL_EXISTS", "PROVIDER_ALREADY_LINKED"),
         ] + wrongCode + ownAccount + [tooManyAttempts]
 

@@ -5,7 +5,7 @@ extension Auth {
         public static let method = "auth.follow"
         public static let summary = """
             Follows the changes of accounts, sessions and signing keys from now on, or after a given position. \
-            At most 16 followers of one connection and 64 in all (`too_many_followers`)
+            At most `followers-max` followers, a quarter of them of one connection (`too_many_followers`)
             """
         public static let access = Access.administrator
         public static let effect = Effect.read

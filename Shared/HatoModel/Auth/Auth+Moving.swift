@@ -41,6 +41,7 @@ extension Auth.Users {
         public var lastLoginAt: Int64?
         public var passwordUpdatedAt: Int64?
         public var initialEmail: String?
+        public var emailLinkSignin: Bool?
         public var passwordHash: String?
         public var salt: String?
 
@@ -66,6 +67,9 @@ extension Auth.Users {
                 "passwordUpdatedAt", \.passwordUpdatedAt,
                 "When the password was set, in milliseconds since 1970; `createdAt` when absent"),
             .optional("initialEmail", \.initialEmail, "The first e-mail address of the account"),
+            .optional(
+                "emailLinkSignin", \.emailLinkSignin,
+                "Whether the user has signed in with a code of a mail; when absent, as in the account that is replaced"),
             .optional(
                 "passwordHash", \.passwordHash,
                 """

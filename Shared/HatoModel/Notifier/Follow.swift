@@ -3,8 +3,8 @@ extension Notifier {
     public struct Follow: RPCRequest {
         public static let method = "notifier.follow"
         public static let summary = """
-            Follows the events of notifications from now on, or after a given position. At most 16 followers of \
-            one connection and 64 in all (`too_many_followers`)
+            Follows the events of notifications from now on, or after a given position. At most `followers-max` \
+            followers, a quarter of them of one connection (`too_many_followers`)
             """
         public static let access = Access.administrator
         public static let effect = Effect.read

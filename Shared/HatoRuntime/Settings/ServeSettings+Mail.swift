@@ -12,6 +12,10 @@ extension ServeSettings {
         Setting(
             "mail-tls", .choice(["required", "none"]), default: "required",
             help: "whether the connection to the server is encrypted; none for a server on this machine only"),
+        Setting(
+            "mail-authority-file", .file,
+            help: "file with the certificates of the authorities that the mail server is trusted with, in PEM; "
+                + "unless set, those of the operating system"),
         Setting("mail-from", .text, help: "sender of mails, such as Chat <chat@example.com>"),
         Setting(
             "mail-templates", .file,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoAuth
 
-/// Codes without digits: invitations, and what brings an address back.
+/// Invitations: codes without digits.
 @Suite(.timeLimit(.minutes(10)))
 struct InviteTests {
     private static let masuo = "masuo@example.com"
@@ -56,64 +56,5 @@ struct InviteTests {
             }
         }
         #expect(other?.reason == "EMAIL_EXISTS")
-    }
-
-    /// The account of Masuo, whose address is verified, and a service that sends mails.
-    private func verified(_ mails: MailCatcher) async throws -> (AuthBench, Auth.Session) {
-        let bench = try await AuthBench.mailing(to: mails) { $0.limits.codePauseMs = 0 }
-        let session = try await bench.signUp(Self.masuo)
-        _ = try await bench.apply(try #require(try await bench.code(.verifyEmail).code))
-        return (bench, session)
-    }
-
-    private func change(
-        _ bench: AuthBench, _ session: Auth.Session, to email: String
-    ) async throws -> Auth.Account.Update.Result {
-        try await bench.service.accounts.updateAccount(
-            Auth.Account.Update(email: email), try await bench.origin(session))
-    }
-
-    @Test func theFormerAddressBringsItselfBack() async throws {
-        let mails = MailCatcher()
-        let (bench, session) = try await verified(mails)
-        let changed = try await change(bench, session, to: "thief@example.com")
-        try await bench.sendMails()
-        let mail = try #require(mails.mails.first)
-        #expect(mail.to == Self.masuo && mail.type == .recoverEmail && mail.text.contains(mail.code))
-        #expect(mail.text.contains(Self.masuo) && !mail.text.contains("thief"))
-        let found = try await bench.apply(mail.code)
-        #expect(found == Auth.Code.Found(type: .recoverEmail, email: Self.masuo))
-        let account = try await bench.service.users.user(Auth.Users.Get(uid: session.uid))
-        #expect(account.email == Self.masuo && account.emailVerified)
-        let token = try #require(changed.refreshToken)
-        #expect(await wireError { try await bench.refresh(token) }?.reason == "INVALID_REFRESH_TOKEN")
-        #expect(await wireError { try await bench.apply(mail.code) }?.reason == "INVALID_OOB_CODE")
-        try await bench.sendMails()
-        #expect(mails.mails.count == 1, "the address of the thief gets none")
-    }
-
-    @Test func thiefThatChangesTheAddressTwiceGetsNoCode() async throws {
-        let mails = MailCatcher()
-        let (bench, session) = try await verified(mails)
-        try await bench.request(.changeEmail, by: try await bench.origin(session)) { $0.newEmail = "thief@example.com" }
-        try await bench.sendMails()
-        _ = try await bench.apply(try #require(mails.mails.first?.code))
-        let thief = try await bench.signIn("thief@example.com")
-        _ = try await change(bench, thief, to: "other@example.com")
-        try await bench.sendMails()
-        #expect(mails.mails.map(\.type) == [.changeEmail, .recoverEmail])
-        #expect(mails.mails.last?.to == Self.masuo)
-        _ = try await bench.apply(try #require(mails.mails.last?.code))
-        let account = try await bench.service.users.user(Auth.Users.Get(uid: session.uid))
-        #expect(account.email == Self.masuo)
-    }
-
-    @Test func anAddressThatWasNeverVerifiedGetsNoCode() async throws {
-        let mails = MailCatcher()
-        let bench = try await AuthBench.mailing(to: mails)
-        let session = try await bench.signUp("typo@example.com")
-        _ = try await change(bench, session, to: Self.masuo)
-        try await bench.sendMails()
-        #expect(mails.mails.isEmpty)
     }
 }

@@ -121,6 +121,17 @@ struct KeysTests {
         #expect(try await AuthBench.open(since: shorter).account(session).uid == session.uid)
     }
 
+    @Test func aKeyThatRetiresStaysForTheTokensOfALongerSettingFromBefore() async throws {
+        let bench = try await AuthBench.open { $0.tokenLifetimeSeconds = 7200 }
+        let session = try await bench.signUp()
+        let shorter = try await AuthBench.open(since: bench) { $0.tokenLifetimeSeconds = 300 }
+        _ = try await shorter.service.keys.rotateKeys()
+        shorter.pass(seconds: 7199)
+        #expect(try await shorter.account(session).uid == session.uid)
+        _ = try await shorter.service.keys.rotateKeys()
+        #expect(try await shorter.store.read { try LongestLifetime.find(in: $0) } == 300_000)
+    }
+
     @Test func aRevokedKeyEndsAtOnceAlsoWhenItIsTheCurrentOne() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()

@@ -91,6 +91,7 @@ struct MailTextTests {
 
     private static let wrongSettings: [([String: String], String)] = [
         (["mail-from": "a@example.com"], "mail-from"), (["mail-password-file": "/x"], "mail-password-file"),
+        (["mail-authority-file": "/x"], "mail-authority-file"),
         (["mail-url": "smtp://mail.example.com"], "mail-from"),
         (["mail-url": "smtp://mail.example.com", "mail-from": "x"], "mail-from"),
         (["mail-url": "http://mail.example.com", "mail-from": "a@example.com"], "mail-url"),
@@ -169,16 +170,21 @@ struct MailTextTests {
     @Test func theFolderKeepsTheNewestMails() async throws {
         try await inFolder { path in
             let folder = try MailboxFolder(path, countMax: 3)
+            let foreign = ["package.json", "0-0.json", "0000000000000-notes.json"]
+            for name in foreign {
+                try "not a mail".write(toFile: "\(path)/\(name)", atomically: true, encoding: .utf8)
+            }
             let from = try MailAddress("chat@example.com", field: "from")
             for index in 0..<5 {
                 var entry = Auth.Mailbox.Mail(to: "a@example.com", type: .signIn, code: "\(index)")
                 entry.time = Int64(index)
-                let message = try MailMessage(from: from, to: from, subject: "", text: "", id: "a", time: 0)
+                let id = Base64.url.encode([UInt8](repeating: UInt8(index), count: MailRecord.idBytes))
+                let message = try MailMessage(from: from, to: from, subject: "", text: "", id: id, time: 0)
                 #expect(await folder.send(ComposedMail(message: message, entry: entry)) == .accepted)
             }
             #expect(try folder.mails(to: nil, after: nil, limit: 10).map(\.mail.code) == ["2", "3", "4"])
-            try "not a mail".write(toFile: "\(path)/9-x.json", atomically: true, encoding: .utf8)
-            #expect(try folder.mails(to: nil, after: nil, limit: 10).count == 3)
+            let left = try FileManager.default.contentsOfDirectory(atPath: path)
+            #expect(left.count == 6 && foreign.allSatisfy(left.contains))
         }
     }
 

@@ -27,6 +27,7 @@ struct RefreshTests {
         bench.pass(seconds: 30)
         let again = try await bench.refresh(first.refreshToken)
         #expect(again.refreshToken == second.refreshToken)
+        #expect(try await bench.account(again).lastRefreshAt == bench.now)
         _ = try await bench.refresh(second.refreshToken)
     }
 

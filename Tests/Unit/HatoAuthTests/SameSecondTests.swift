@@ -59,6 +59,25 @@ struct SameSecondTests {
         try await expectEnded(bench, session)
     }
 
+    @Test func manyChangesInASecondIssueNoTokenThatOthersRefuse() async throws {
+        let bench = try await AuthBench.open()
+        var token = try await bench.signUp().idToken
+        func change(_ index: Int) async throws {
+            let origin = CallOrigin(caller: try await bench.service.authenticator.authenticate(token))
+            let update = Auth.Account.Update(password: "isono-and-namihei-\(index)")
+            token = try await bench.service.accounts.updateAccount(update, origin).idToken
+        }
+        var refused: RPCError?
+        for index in 0..<10 where refused == nil {
+            refused = await wireError { try await change(index) }
+            let issuedAt = try #require(try await bench.claims(token)["iat"]?.number)
+            #expect(issuedAt <= Double(bench.now / 1000 + 5), "the leeway of other services")
+        }
+        #expect(refused?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER" && refused?.retryAfter == .seconds(1))
+        bench.pass(seconds: 1)
+        try await change(10)
+    }
+
     @Test func theFirstTokenOfAnAccountIsOfNow() async throws {
         let bench = try await AuthBench.open()
         var create = Auth.Users.Create()

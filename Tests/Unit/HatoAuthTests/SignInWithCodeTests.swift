@@ -54,6 +54,13 @@ struct SignInWithCodeTests {
             try await bench.signIn(code: try #require(mails.mails.first?.digits)) { $0.createAccount = true }
         }
         #expect(error?.reason == "ADMIN_ONLY_OPERATION")
+        settings.signUp = .open
+        settings.emailDomains = ["example.org"]
+        _ = try await bench.service.settings.set(settings)
+        let domain = await wireError {
+            try await bench.signIn(code: try #require(mails.mails.first?.digits)) { $0.createAccount = true }
+        }
+        #expect(domain?.reason == "UNAUTHORIZED_DOMAIN")
         settings.codeSignIn = false
         _ = try await bench.service.settings.set(settings)
         #expect(await wireError { try await bench.signIn(code: "123456") }?.reason == "OPERATION_NOT_ALLOWED")
@@ -86,6 +93,18 @@ struct SignInWithCodeTests {
         #expect(try await bench.account(session).email == Self.masuo)
         #expect(try await bench.claims(session.idToken)["provider_id"] == nil)
         #expect(await wireError { try await bench.refresh(anonymous.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+    }
+
+    @Test func anExportKeepsThatAUserSignsInWithCodes() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp(Self.masuo)
+        _ = try await bench.signIn(code: try #require(try await bench.code(.signIn).code))
+        let rows = try await MovingMethods(service: bench.service).exportUsers(Auth.Users.Export()).users
+        #expect(rows.map(\.emailLinkSignin) == [true])
+        let other = try await AuthBench.open()
+        _ = try await MovingMethods(service: other.service).importUsers(Auth.Users.Import(users: rows))
+        let account = try await other.service.users.user(Auth.Users.Get(uid: session.uid))
+        #expect(account.providerUserInfo.map(\.providerId) == ["password"])
     }
 
     @Test func anAddressOfAnotherAccountIsNotLinked() async throws {

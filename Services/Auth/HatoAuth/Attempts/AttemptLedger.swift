@@ -12,6 +12,8 @@ final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
         case signIn, signUp, anonymousSignUp, refresh, code
+        /// Wrong digits of codes.
+        case guess
         /// People change their account: its names and password, or anything else.
         case credentialChange, profileChange
     }
@@ -62,16 +64,48 @@ final class AttemptLedger: Sendable {
         self.now = now
     }
 
-    /// Counts one attempt of this kind from an address, and a sign-up or a code among those of all addresses. Throws
+    /// Counts one attempt of this kind from an address, and a sign-up among those of all addresses. Throws
     /// `AuthError.tooManyAttempts`.
     func admit(_ kind: Kind, from address: ClientAddress?) throws {
-        if let address, limitsLoopback || !address.isLoopback {
-            try take(Origin(kind: kind, network: address.network), limit(ofAddress: kind))
-        }
+        if let origin = origin(kind, address) { try take(origin, limit(ofAddress: kind)) }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
-        case .code: try take(Origin(kind: .code), limits.codes)
-        case .signIn, .refresh, .credentialChange, .profileChange: break
+        case .signIn, .refresh, .code, .guess, .credentialChange, .profileChange: break
+        }
+    }
+
+    /// Counts a code among those of all addresses. Throws `AuthError.tooManyAttempts`.
+    func admitCodeOfAll() throws { try take(Origin(kind: .code), limits.codes) }
+
+    /// Counts digits as wrong, until `endGuess`, for the address and among those of all addresses. Throws
+    /// `AuthError.tooManyAttempts`; if it does not throw, the caller must call `endGuess` once.
+    func beginGuess(from address: ClientAddress?) throws {
+        let origin = origin(.guess, address)
+        if let origin { try take(origin, limits.wrongDigitsPerAddress) }
+        do { try take(Origin(kind: .guess), limits.wrongDigits) } catch {
+            if let origin { giveBack(origin, limits.wrongDigitsPerAddress) }
+            throw error
+        }
+    }
+
+    func endGuess(from address: ClientAddress?, isWrong: Bool) {
+        guard !isWrong else { return }
+        if let origin = origin(.guess, address) { giveBack(origin, limits.wrongDigitsPerAddress) }
+        giveBack(Origin(kind: .guess), limits.wrongDigits)
+    }
+
+    /// Nil where the address is not counted. Codes and guesses are limited for all addresses together, too: a customer
+    /// with very many networks counts as one.
+    private func origin(_ kind: Kind, _ address: ClientAddress?) -> Origin? {
+        guard let address, limitsLoopback || !address.isLoopback else { return nil }
+        return Origin(kind: kind, network: kind == .code || kind == .guess ? address.site : address.network)
+    }
+
+    private func giveBack(_ origin: Origin, _ limit: RateLimit) {
+        state.withLock { state in
+            guard var bucket = state.buckets[origin] else { return }
+            bucket.tokens = min(Double(limit.burst), bucket.tokens + 1)
+            state.buckets.set(origin, bucket)
         }
     }
 
@@ -167,6 +201,7 @@ final class AttemptLedger: Sendable {
         case .anonymousSignUp: limits.anonymousSignUpsPerAddress
         case .refresh: limits.refreshesPerAddress
         case .code: limits.codesPerAddress
+        case .guess: limits.wrongDigitsPerAddress
         case .credentialChange: limits.credentialChanges
         case .profileChange: limits.profileChanges
         }
@@ -176,7 +211,7 @@ final class AttemptLedger: Sendable {
     private func limit(ofAddress kind: Kind) -> RateLimit {
         switch kind {
         case .credentialChange, .profileChange: limit(of: kind).times(Self.usersOfAddress)
-        case .signIn, .signUp, .anonymousSignUp, .refresh, .code: limit(of: kind)
+        case .signIn, .signUp, .anonymousSignUp, .refresh, .code, .guess: limit(of: kind)
         }
     }
 

@@ -6,6 +6,8 @@ final class CodeRequestLedger: Sendable {
     enum Subject: Hashable, Sendable {
         case address(String)
         case account(String)
+        /// An address, for a network from which its account has signed in before: others do not use up its codes.
+        case known(String, network: String)
     }
 
     private let limits: AuthLimits
@@ -31,6 +33,16 @@ final class CodeRequestLedger: Sendable {
                 requests.set(subject, policy.requested(times, now: now))
             }
             return nil
+        }
+    }
+
+    /// Undoes a `take` whose code is not sent.
+    func giveBack(_ subjects: [Subject]) {
+        requests.withLock { requests in
+            for subject in subjects {
+                guard let times = requests[subject] else { continue }
+                requests.set(subject, times.count > 1 ? Array(times.dropLast()) : nil)
+            }
         }
     }
 }

@@ -53,12 +53,13 @@ struct CodeChecker: Sendable {
             return .right(record)
         case .digits(let digits):
             guard let address else { return .refused(.invalidCode) }
-            let candidates = try types.compactMap { try CodeRows.find($0, to: address, in: rows) }
+            let candidates = try types.flatMap { try CodeRows.withDigits($0, to: address, in: rows) }
                 .filter { $0.digitsUntil != nil && $0.tries < CodeRecord.triesMax }
+            func isLive(_ code: CodeRecord) -> Bool { now < code.digitsUntil ?? 0 }
             // All of them are compared, whichever is right.
             let right = candidates.filter { secrets.isRight(digits: digits, of: $0) }
-            guard let record = right.first else { return .wrongDigits(candidates) }
-            guard now < record.digitsUntil ?? 0 else { return .refused(.expiredCode) }
+            guard !right.isEmpty else { return .wrongDigits(candidates.filter(isLive)) }
+            guard let record = right.first(where: isLive) else { return .refused(.expiredCode) }
             return .right(record)
         }
     }
@@ -83,9 +84,20 @@ struct CodeChecker: Sendable {
     ) async throws -> Outcome {
         try service.attempts.admit(.signIn, from: origin.address)
         let target = target(of: origin)
-        if let target { try service.attempts.begin(target) }
+        if let target {
+            try service.attempts.beginGuess(from: origin.address)
+            do { try service.attempts.begin(target) } catch {
+                service.attempts.endGuess(from: origin.address, isWrong: false)
+                throw error
+            }
+        }
         var isRight: Bool?
-        defer { if let target { service.attempts.end(target, isRight: isRight) } }
+        defer {
+            if let target {
+                service.attempts.end(target, isRight: isRight)
+                service.attempts.endGuess(from: origin.address, isWrong: isRight == false)
+            }
+        }
         let taken = try await service.write { [self] rows -> Result<Outcome, AuthError> in
             switch try find(in: rows, now: service.environment.now()) {
             case .right(let record): return .success(try body(record, rows))

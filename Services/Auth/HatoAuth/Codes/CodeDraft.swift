@@ -14,7 +14,7 @@ struct CodeDraft: Sendable {
         in rows: AuthTransaction
     ) throws -> CodeRecord {
         let (code, mail) = completed(to: subject.to, subject.account)
-        let earlier = try CodeRows.find(code.type, to: code.indexName, in: rows)
+        let earlier = try CodeRows.find(code.type, to: code.to, of: code.uid, in: rows)
         CodeRows.put(code, replacing: earlier, in: rows)
         if isMailed {
             try queue.add(mail, in: rows)
@@ -34,8 +34,8 @@ struct CodeDraft: Sendable {
 
     private func completed(to address: String, _ account: AccountRecord?) -> (CodeRecord, MailRecord) {
         var (code, mail) = (code, mail)
-        (code.to, code.uid, code.email) = (address, account?.uid, account?.email)
-        mail.to = address
+        (code.to, code.uid, code.email, code.validSince) = (address, account?.uid, account?.email, account?.validSince)
+        (mail.to, mail.hasAccount) = (address, account != nil)
         let end = hasLink || code.digitsUntil == nil ? code.expiresAt : code.digitsUntil ?? code.expiresAt
         mail.until = min(end, code.createdAt + MailRetryPolicy.tryFor)
         return (code, mail)
@@ -43,23 +43,6 @@ struct CodeDraft: Sendable {
 }
 
 extension AuthService {
-    /// Writes a code that brings the address of `before` back, and its mail to that address, if `account` has another
-    /// one. It reads first and writes after. Throws `AuthError.mailQueueFull`.
-    ///
-    /// An address that was never verified gets none: it may be that of another person. While there is one for the
-    /// account there is no other: who has taken the account over, and changes the address twice, gets none.
-    func issueRecovery(of before: AccountRecord, to account: AccountRecord, in rows: AuthTransaction) throws {
-        guard mail != nil, before.emailVerified, let former = before.email, account.email != former else { return }
-        let draft = newCode(.recoverEmail, locale: configuration.mailLocale, continueUrl: nil)
-        var queue = try MailQueueChange(configuration.limits, in: rows)
-        if let live = try CodeRows.find(.recoverEmail, to: account.uid, in: rows),
-            live.expiresAt > draft.code.createdAt
-        {
-            return
-        }
-        _ = try draft.issue(to: CodeSubject.Resolved(to: former, account: account), mailed: true, &queue, in: rows)
-    }
-
     /// A code of a type, with its mail, that has no address yet.
     func newCode(_ type: Auth.CodeType, locale: String, continueUrl: String?) -> CodeDraft {
         let now = environment.now()

@@ -54,26 +54,33 @@ struct CodeLinks: Sendable {
             let host = url.host?.lowercased(), !host.isEmpty, url.user == nil, url.password == nil,
             url.fragment == nil
         else { return nil }
-        let isLocal = ["localhost", "127.0.0.1", "[::1]", "::1"].contains(host)
-        return scheme == "https" || (scheme == "http" && isLocal) ? host : nil
+        return scheme == "https" || (scheme == "http" && isLocal(host)) ? host : nil
     }
 
-    /// Throws `AuthError.invalidFields` for a URL that is none, or of another domain.
-    static func check(_ continueUrl: String?, domains: [String]) throws(AuthError) {
+    /// What `link` adds to the URL of a page.
+    private static let names = ["mode", "oobcode", "lang", "continueurl"]
+
+    /// Throws `AuthError.invalidFields` for a URL that is none, of another domain or port, or with a parameter that the
+    /// link adds to it: the page must not read that of the caller.
+    func check(_ continueUrl: String?, domains: [String]) throws(AuthError) {
         guard let continueUrl else { return }
-        guard let host = host(ofPage: continueUrl) else {
-            throw .invalidFields([
-                FieldProblem(
-                    "continueUrl", "INVALID_CONTINUE_URI",
-                    "The URL should be like https://chat.example.com/signed-in, at most \(urlBytesMax) bytes")
-            ])
+        func refuse(_ reason: String, _ message: String) -> AuthError {
+            .invalidFields([FieldProblem("continueUrl", reason, message)])
         }
-        guard domains.contains(host) else {
-            throw .invalidFields([
-                FieldProblem(
-                    "continueUrl", "UNAUTHORIZED_DOMAIN",
-                    "The URL should be of one of continueDomains (auth.settings)")
-            ])
+        guard let host = Self.host(ofPage: continueUrl), let url = URLComponents(string: continueUrl) else {
+            throw refuse(
+                "INVALID_CONTINUE_URI",
+                "The URL should be like https://chat.example.com/signed-in, at most \(Self.urlBytesMax) bytes")
+        }
+        guard domains.contains(host), [nil, 443].contains(url.port) || Self.isLocal(host) else {
+            throw refuse(
+                "UNAUTHORIZED_DOMAIN", "The URL should be of one of continueDomains (auth.settings), without a port")
+        }
+        let isPage = actionUrl == nil
+        if isPage, url.queryItems?.contains(where: { Self.names.contains($0.name.lowercased()) }) == true {
+            throw refuse("INVALID_CONTINUE_URI", "The URL should have no parameter mode, oobCode, lang or continueUrl")
         }
     }
+
+    private static func isLocal(_ host: String) -> Bool { ["localhost", "127.0.0.1", "[::1]", "::1"].contains(host) }
 }

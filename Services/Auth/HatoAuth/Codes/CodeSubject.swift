@@ -23,6 +23,13 @@ struct CodeSubject: Sendable {
         }
     }
 
+    /// The session that must still be there when the code is used: a thief of a session must not change the address
+    /// after the owner has ended it. Nil: none.
+    var session: String? {
+        guard type == .changeEmail, case .own(let user) = account else { return nil }
+        return user.session
+    }
+
     /// The receiver of the code.
     struct Resolved: Sendable {
         var to: String
@@ -43,13 +50,14 @@ struct CodeSubject: Sendable {
     ///   - makesAccounts: whether the address may become that of an account without one.
     ///   - now: milliseconds since 1970.
     func resolve(
-        _ configuration: AuthConfiguration, makesAccounts: Bool, now: Int64, in rows: some StoreReading
+        _ service: AuthService, makesAccounts: Bool, now: Int64, in rows: some StoreReading
     ) throws -> Resolution {
         switch account {
         case .own(let user):
             let own = try AccountChecks.ownAccount(user, in: rows)
             if newEmail != nil {
-                try AccountChecks.requireRecentSignIn(user, own, configuration, now: now)
+                try AccountChecks.requireRecentSignIn(user, own, service.configuration, now: now)
+                _ = try service.ownSession(of: user, among: try SessionRows.ids(of: own.uid, in: rows))
                 if own.isAnonymous, !makesAccounts { throw AuthError.administratorsOnly }
             }
             guard let to = newEmail ?? own.email else {

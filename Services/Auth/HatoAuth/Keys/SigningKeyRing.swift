@@ -51,6 +51,8 @@ struct SigningKeyRing: Sendable {
 
     /// Makes the next key sign from now on and publishes `newcomer` as the one after it. Returns the kids whose rows
     /// may be deleted.
+    ///
+    /// - Parameter lifetime: the longest of the tokens that the current key has signed.
     mutating func rotate(_ newcomer: SigningKeyRecord, now: Int64, lifetime: Int64) -> [String] {
         var old = current
         old.retire(at: now, until: Self.end(from: now, lifetime: lifetime))

@@ -21,8 +21,9 @@ struct MailComposer: Sendable {
             MailTemplates.Values(
                 app: configuration.from.displayName ?? project,
                 email: code.type == .recoverEmail ? code.to : code.email ?? code.to, newEmail: code.newEmail,
-                digits: digits, minutes: CodeLifetimes.digits / 60_000,
-                code: CodeLifetimes.hasDigits(code.type) ? nil : long, link: link))
+                oldEmail: code.type == .changeEmail ? code.email : nil, digits: digits,
+                minutes: CodeLifetimes.digits / 60_000, code: CodeLifetimes.hasDigits(code.type) ? nil : long,
+                link: link))
         let message = try MailMessage(
             from: configuration.from, to: MailAddress(mail.to, field: "to"), subject: text.subject, text: text.body,
             id: mail.name, time: mail.createdAt, secrets: [long, digits, link].compactMap { $0 })

@@ -20,7 +20,7 @@ struct MailConfiguration: Sendable {
     init?(_ setting: (_ name: String) -> String?) throws {
         let (url, folder) = (setting("mail-url"), setting("mailbox"))
         guard url != nil || folder != nil else {
-            for name in ["mail-password-file", "mail-from"] where setting(name) != nil {
+            for name in ["mail-password-file", "mail-authority-file", "mail-from"] where setting(name) != nil {
                 throw MailFieldError(name, "is set without mail-url; set both, or mailbox alone")
             }
             return nil
@@ -41,7 +41,8 @@ struct MailConfiguration: Sendable {
         destination = .server(
             try SMTPConfiguration(
                 url: MailURL(url ?? ""), password: password?.text,
-                tls: SMTPConfiguration.TLS(rawValue: setting("mail-tls") ?? "required") ?? .required))
+                tls: SMTPConfiguration.TLS(rawValue: setting("mail-tls") ?? "required") ?? .required,
+                authorityFile: setting("mail-authority-file")))
     }
 
     /// The first line of a file that only the user of the service may read.

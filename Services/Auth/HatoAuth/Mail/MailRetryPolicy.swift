@@ -11,6 +11,12 @@ struct MailRetryPolicy: Sendable {
     /// A server is asked for at most this long.
     static let tryFor: Int64 = 86_400_000
 
+    /// Whether the mail may be sent; also when it was to wait for longer than any mail: the clock was set back since.
+    static func isDue(_ mail: MailRecord, now: Int64) -> Bool {
+        guard let nextAt = mail.nextAt else { return false }
+        return nextAt <= now || nextAt - now > longest
+    }
+
     /// The mail after an attempt at `now` that failed for now.
     ///
     /// - Parameter random: at least 0 and below 1.

@@ -25,6 +25,14 @@ final class MailSender: Sendable {
     private let metrics: AuthMetrics
     private let state = Mutex(State())
     private let wakeUp = WakeUp()
+    /// What became of a mail, until the store has it: no other mail is sent meanwhile, and this one not again.
+    private let unrecorded = Mutex<Ended?>(nil)
+
+    /// A mail after an attempt; `changed` nil: it is done.
+    private struct Ended {
+        var mail: MailRecord
+        var changed: MailRecord?
+    }
 
     /// Nil when mails have no destination.
     init?(
@@ -77,16 +85,20 @@ final class MailSender: Sendable {
 
     /// Sends the mails that are due. Returns the milliseconds until the next one is; nil when none waits.
     func sendDue() async throws -> Int64? {
+        try await record()
         while !Task.isCancelled {
             let now = environment.now()
             let pause = state.withLock { $0.pausedUntil } - now
-            if pause > 0 { return pause }
+            // A longer one is of a clock that was set back.
+            if (1...MailRetryPolicy.longestPause).contains(pause) { return pause }
             let next = try await store.read { rows -> (MailRecord, CodeRecord?)? in
-                guard let mail = try MailRows.next(in: rows) else { return nil }
+                guard let mail = try MailRows.next(in: rows, isDue: { MailRetryPolicy.isDue($0, now: now) }) else {
+                    return nil
+                }
                 return (mail, try CodeRows.find(mail.code, in: rows))
             }
             guard let (mail, code) = next else { return nil }
-            if let nextAt = mail.nextAt, nextAt > now { return nextAt - now }
+            if let nextAt = mail.nextAt, !MailRetryPolicy.isDue(mail, now: now) { return nextAt - now }
             try await send(mail, code, now: now)
         }
         return nil
@@ -120,8 +132,9 @@ final class MailSender: Sendable {
             var later = MailRetryPolicy.failed(mail, failure.description, now: environment.now(), random: random)
             if failure.concernsServer {
                 serverFailed(failure, random: random)
-                // The server has not seen the mail: it is as due as before.
-                later.nextAt = mail.nextAt
+                // The server has not seen the mail: it is as due as before. Otherwise others go first: the mail may be
+                // why the connection ended.
+                if !failure.step.isOfOneMail { later.nextAt = mail.nextAt }
             } else {
                 serverTook()
             }
@@ -131,12 +144,23 @@ final class MailSender: Sendable {
 
     /// Records what became of a mail; nil: it is done. One that was dropped meanwhile stays so.
     private func end(_ mail: MailRecord, with changed: MailRecord?) async throws {
+        unrecorded.withLock { $0 = Ended(mail: mail, changed: changed) }
+        try await record()
+    }
+
+    private func record() async throws {
+        guard let ended = unrecorded.withLock({ $0 }) else { return }
         _ = try await store.write { [limits] rows in
-            guard let found = try MailRows.find(mail.id, in: rows) else { return }
+            guard let found = try MailRows.find(ended.mail.id, in: rows) else { return }
             var change = try MailQueueChange(limits, in: rows)
-            if let changed { change.replace(found, with: changed, in: rows) } else { change.delete(found, in: rows) }
+            if let changed = ended.changed {
+                change.replace(found, with: changed, in: rows)
+            } else {
+                change.delete(found, in: rows)
+            }
             change.finish(in: rows)
         }
+        unrecorded.withLock { $0 = nil }
     }
 
     private func serverTook() {
@@ -146,12 +170,30 @@ final class MailSender: Sendable {
     private func serverFailed(_ failure: MailFailure, random: Double) {
         state.withLock { state in
             state.failures += 1
-            state.problem = failure.description
+            state.problem = failure.publicWords
             state.pausedUntil =
                 environment.now() + MailRetryPolicy.pause(afterFailures: state.failures, random: random)
         }
         environment.notices.notice(
-            .mailNotSent, "the mail server takes no mail", ["error": "\(failure)"], level: .warning)
+            .mailNotSent, "the mail server takes no mail", ["error": "\(failure.publicWords)"], level: .warning)
+    }
+}
+
+extension MailFailure {
+    /// For logs and the health: without the text of a reply that may name a recipient. `auth.mail.list` has it.
+    fileprivate var publicWords: String {
+        guard step.isOfOneMail else { return description }
+        return code.map { "\(step.rawValue): \($0)" } ?? step.rawValue
+    }
+}
+
+extension MailFailure.Step {
+    /// Whether the server knows the recipient.
+    fileprivate var isOfOneMail: Bool {
+        switch self {
+        case .recipient, .data, .content: true
+        case .connection, .handshake, .greeting, .hello, .startTLS, .authentication, .sender, .waiting: false
+        }
     }
 }
 

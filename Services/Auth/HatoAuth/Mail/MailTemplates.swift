@@ -15,6 +15,8 @@ struct MailTemplates: Sendable {
         var app: String
         var email: String
         var newEmail: String?
+        /// The address that `newEmail` replaces.
+        var oldEmail: String?
         var digits: String?
         /// For how many minutes the digits are valid.
         var minutes: Int64
@@ -25,6 +27,7 @@ struct MailTemplates: Sendable {
         fileprivate var context: [String: Any] {
             var context: [String: Any] = ["app": app, "email": email, "minutes": String(minutes)]
             context["newEmail"] = newEmail
+            context["oldEmail"] = oldEmail
             context["digits"] = digits
             context["code"] = code
             context["link"] = link

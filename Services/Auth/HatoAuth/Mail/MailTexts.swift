@@ -69,7 +69,8 @@ enum MailTexts {
         .changeEmail: """
         Confirm your new e-mail address
 
-        To change the address of the account to {{newEmail}}, enter this number:
+        To change the address of the account{{#oldEmail}} with {{oldEmail}}{{/oldEmail}} to {{newEmail}}, enter this
+        number:
         {{#digits}}
 
         {{digits}}
@@ -191,7 +192,7 @@ enum MailTexts {
         .changeEmail: """
         新しいメールアドレスの確認
 
-        アカウントのメールアドレスを {{newEmail}} に変更するには、次の番号を入力してください。
+        {{#oldEmail}}{{oldEmail}} の{{/oldEmail}}アカウントのメールアドレスを {{newEmail}} に変更するには、次の番号を入力してください。
         {{#digits}}
 
         {{digits}}

@@ -6,7 +6,7 @@ import HatoModel
 /// A folder that gets mails instead of a server, one file each, which only the user of the service reads.
 ///
 /// The name of a file is the time of the mail in milliseconds and its id: the order of the names is that of the mails.
-/// The newest `countMax` are kept.
+/// The newest `countMax` are kept. Other files in the folder are left alone.
 struct MailboxFolder: MailDestination {
     private static let suffix = ".json"
 
@@ -66,6 +66,15 @@ struct MailboxFolder: MailDestination {
 
     private func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path)
-            .filter { $0.hasSuffix(Self.suffix) }.map { String($0.dropLast(Self.suffix.count)) }.sorted()
+            .filter { $0.hasSuffix(Self.suffix) }.map { String($0.dropLast(Self.suffix.count)) }
+            .filter(Self.isName).sorted()
+    }
+
+    /// Whether a file has a name as `name(of:)` makes them.
+    private static func isName(_ name: String) -> Bool {
+        guard let hyphen = name.firstIndex(of: "-"), MailRecord.id(named: String(name[hyphen...].dropFirst())) != nil
+        else { return false }
+        let time = name[..<hyphen].utf8
+        return time.count >= 13 && time.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }

@@ -43,7 +43,10 @@ struct AccountMethods: AuthMethods {
         if let password = checked.password {
             // A taken name costs no hash; the transaction checks again.
             let probe = AccountChange(checked, passwordHash: nil).applied(to: before, now: environment.now())
-            try await store.read { try AccountRows.checkNames(of: probe, replacing: before, in: $0) }
+            try await store.read { [service] rows in
+                try FormerAddresses(service).requireProof(of: probe, replacing: before, in: rows)
+                try AccountRows.checkNames(of: probe, replacing: before, in: rows)
+            }
             hash = try await passwords.hash(password, for: origin.hashingClient)
         }
         var change = AccountChange(checked, passwordHash: hash)
@@ -59,7 +62,9 @@ struct AccountMethods: AuthMethods {
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
             _ = try service.ownSession(of: user, among: sessions)
+            let recoveries = try CodeRows.recoveries(of: account.uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: account.uid, in: rows) }
+            for code in recoveries { CodeRows.delete(code, in: rows) }
             AccountRows.delete(account, at: now, in: rows)
         }
         return Empty()
@@ -88,17 +93,19 @@ struct AccountMethods: AuthMethods {
                 _ = try service.ownSession(of: user, among: try SessionRows.ids(of: before.uid, in: rows))
             }
             var account = change.applied(to: before, now: now)
+            try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
                 AccountRows.put(account, replacing: before, in: rows)
                 return Updated(account: account, at: now)
             }
+            try Self.requireTime(of: before, now: now)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             var record = newSession.record(of: account, now: now)
             // The device is the same.
             let own = try service.ownSession(of: user, among: ended)
             let ownLabel = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
-            try service.issueRecovery(of: before, to: account, in: rows)
+            try FormerAddresses(service).issueCode(of: before, to: account, in: rows)
             record.label = ownLabel
             account.networks = newSession.device.mark.added(to: nil)
             AccountRows.put(account, replacing: before, in: rows)
@@ -114,6 +121,16 @@ struct AccountMethods: AuthMethods {
             idToken: session.idToken, refreshToken: session.refreshToken, expiresIn: session.expiresIn,
             account: updated.account.account)
     }
+
+    /// Each change that ends tokens issues the next ones a second later than the last, and other services refuse tokens
+    /// of a later time than their leeway allows. Throws `AuthError.tooManyAttempts` before.
+    private static func requireTime(of before: AccountRecord, now: Int64) throws(AuthError) {
+        let ahead = before.validSince - now / 1000 - secondsAheadMax
+        guard ahead > 0 else { return }
+        throw .tooManyAttempts(retryAfterMilliseconds: ahead * 1000)
+    }
+
+    private static let secondsAheadMax: Int64 = 3
 
     /// The same session with the new claims. The new token expires when the presented one would have: changing a name
     /// must not extend the life of a stolen ID token.

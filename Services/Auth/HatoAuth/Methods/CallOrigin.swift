@@ -35,14 +35,6 @@ struct CallOrigin: Sendable {
         }
     }
 
-    /// Whether the caller is an administrator, or a service that may call the method.
-    var isPrivileged: Bool {
-        switch caller {
-        case .administrator, .service: true
-        case .user, .nobody: false
-        }
-    }
-
     /// The user; throws for a call without credential, and for an administrator as such.
     func user() throws -> Caller.User {
         switch caller {

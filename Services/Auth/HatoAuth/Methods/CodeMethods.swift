@@ -16,20 +16,22 @@ struct CodeMethods: AuthMethods {
 
     /// The mail is sent after the response: neither the response nor its time shows whether one is.
     func request(_ request: Auth.Code.Request, _ origin: CallOrigin) async throws -> Auth.Code.Request.Result {
-        let isPrivileged = origin.isPrivileged
+        // A service key, too, only where it lists the method: then it is seen as an administrator.
+        let isPrivileged = origin.caller.isAdministrator
         let returnsCode = request.returnCode == true
         try refuse(request, isPrivileged: isPrivileged)
         let subject = try subject(of: request, origin)
-        if !isPrivileged { try admit(subject, origin) }
+        if !isPrivileged { try await admit(subject, origin) }
         let policy = IssuePolicy(
             makesAccounts: SignUpPolicy(configuration).allowsCodeSignUp(of: subject.address),
             hides: configuration.hidesWhoExists && !isPrivileged)
-        let draft = service.newCode(
+        var draft = service.newCode(
             subject.type, locale: request.locale ?? configuration.mailLocale, continueUrl: request.continueUrl)
-        let issued = try await service.write { [self] rows -> CodeRecord? in
+        draft.code.session = subject.session
+        let issued = try await service.write { [self, draft] rows -> CodeRecord? in
             var queue = try MailQueueChange(configuration.limits, in: rows)
             let resolution = try subject.resolve(
-                configuration, makesAccounts: policy.makesAccounts, now: draft.code.createdAt, in: rows)
+                service, makesAccounts: policy.makesAccounts, now: draft.code.createdAt, in: rows)
             switch resolution {
             case .send(let resolved): return try draft.issue(to: resolved, mailed: !returnsCode, &queue, in: rows)
             case .nobody(let error):
@@ -63,7 +65,7 @@ struct CodeMethods: AuthMethods {
             if !configuration.allowsPasswordSignIn { throw AuthError.passwordSignInDisabled }
         case .verifyEmail, .changeEmail: break
         }
-        try CodeLinks.check(request.continueUrl, domains: configuration.continueDomains)
+        try configuration.links.check(request.continueUrl, domains: configuration.continueDomains)
         try MailLocale.check(request.locale)
         if request.returnCode != true, service.mail == nil { throw AuthError.mailNotConfigured }
     }
@@ -80,7 +82,8 @@ struct CodeMethods: AuthMethods {
                 return nil
             }
         }
-        let isOwn = !origin.isPrivileged && (request.type == .verifyEmail || request.type == .changeEmail)
+        let isAdministrator = origin.caller.isAdministrator
+        let isOwn = !isAdministrator && (request.type == .verifyEmail || request.type == .changeEmail)
         let account: CodeSubject.Account?
         if isOwn {
             account = .own(try origin.user())
@@ -94,7 +97,7 @@ struct CodeMethods: AuthMethods {
         }
         var newEmail: String?
         if request.type == .changeEmail {
-            newEmail = address(request.newEmail, "newEmail", "MISSING_NEW_EMAIL", isOwn: !origin.isPrivileged)
+            newEmail = address(request.newEmail, "newEmail", "MISSING_NEW_EMAIL", isOwn: !isAdministrator)
         } else if request.newEmail != nil {
             problems.append(FieldProblem("newEmail", "INVALID_REQ_TYPE", "Only changeEmail has a new address"))
         }
@@ -102,19 +105,39 @@ struct CodeMethods: AuthMethods {
         return CodeSubject(type: request.type, account: account, newEmail: newEmail)
     }
 
-    /// Counts the request by the client, by the address and by the account, and among all of them.
-    private func admit(_ subject: CodeSubject, _ origin: CallOrigin) throws {
+    /// Counts the request by the client, by the address and by the account, and at last among all of them: what one
+    /// client requests too often takes nothing from the others.
+    private func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws {
         try attempts.admit(.code, from: origin.address)
+        let subjects = try await counted(subject, origin)
+        if let wait = service.codeRequests.take(subjects) {
+            throw subject.type == .passwordReset
+                ? AuthError.tooManyResets(retryAfterMilliseconds: wait)
+                : AuthError.tooManyAttempts(retryAfterMilliseconds: wait)
+        }
+        do { try attempts.admitCodeOfAll() } catch {
+            service.codeRequests.giveBack(subjects)
+            throw error
+        }
+    }
+
+    private func counted(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> [CodeRequestLedger.Subject] {
+        let mark = NetworkMark(origin.address, key: service.refreshKey)
+        func address(_ email: String, of account: AccountRecord?) -> CodeRequestLedger.Subject {
+            guard let network = mark.text, mark.isContained(in: account?.networks) else { return .address(email) }
+            return .known(email, network: network)
+        }
         var subjects: [CodeRequestLedger.Subject] = []
         switch subject.account {
-        case .own(let user): subjects.append(.account(user.uid))
-        case .email(let email): subjects.append(.address(email))
+        case .own(let user):
+            subjects.append(.account(user.uid))
+            let account = try await store.read { try AccountRows.find(user.uid, in: $0) }
+            if subject.newEmail == nil, let email = account?.email { subjects.append(address(email, of: account)) }
+        case .email(let email):
+            subjects.append(address(email, of: try await store.read { try AccountRows.find(.email(email), in: $0) }))
         }
         if let newEmail = subject.newEmail { subjects.append(.address(newEmail)) }
-        guard let wait = service.codeRequests.take(subjects) else { return }
-        throw subject.type == .passwordReset
-            ? AuthError.tooManyResets(retryAfterMilliseconds: wait)
-            : AuthError.tooManyAttempts(retryAfterMilliseconds: wait)
+        return subjects
     }
 
     private func result(
@@ -137,71 +160,38 @@ struct CodeMethods: AuthMethods {
     func check(_ request: Auth.Code.Check, _ origin: CallOrigin) async throws -> Auth.Code.Found {
         let checker = try CodeChecker(
             service, code: request.code, email: request.email, types: Auth.CodeType.allCases)
-        return try await checker.take(from: origin) { code, rows in
-            _ = try Self.account(of: code, in: rows)
+        return try await checker.take(from: origin) { [service] code, rows in
+            _ = try CodeUse(service).account(of: code, in: rows)
             return code.found
         }
     }
 
     func apply(_ request: Auth.Code.Apply, _ origin: CallOrigin) async throws -> Auth.Code.Found {
         let checker = try CodeChecker(service, code: request.code, email: request.email, types: Self.applied)
-        guard let newPassword = request.newPassword else {
-            let found = try await checker.take(from: origin) { [self] code, rows in
-                guard !code.setsPassword else { throw AuthError.missingNewPassword }
-                var change = AccountChange()
-                change.emailVerified = true
-                if code.type == .changeEmail || code.type == .recoverEmail { change.email = code.to }
-                return try use(code, change, now: environment.now(), in: rows)
-            }
-            service.mail?.wake()
-            return found
+        var hash: PasswordHash?
+        if let newPassword = request.newPassword {
+            hash = try await self.hash(newPassword, for: checker, origin)
         }
-        // A code that is right first, then a password that is good: only then it is hashed, and the code used up.
-        let before = try await checker.take(from: origin) { [configuration] code, rows in
-            guard code.setsPassword else { throw AuthError.superfluousNewPassword }
+        let found = try await checker.take(from: origin) { [service, environment, hash] code, rows in
+            guard hash != nil || !code.needsPassword else { throw AuthError.missingNewPassword }
+            guard hash == nil || code.takesPassword else { throw AuthError.superfluousNewPassword }
+            return try CodeUse(service).use(code, passwordHash: hash, now: environment.now(), in: rows)
+        }
+        service.mail?.wake()
+        return found
+    }
+
+    /// A code that is right first, then a password that is good: only then it is hashed, and the code used up.
+    private func hash(_ newPassword: String, for checker: CodeChecker, _ origin: CallOrigin) async throws
+        -> PasswordHash
+    {
+        let names: [String] = try await checker.take(from: origin) { [service, configuration] code, rows in
+            guard code.takesPassword else { throw AuthError.superfluousNewPassword }
             guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
-            return try Self.account(of: code, in: rows)
+            guard let account = try CodeUse(service).account(of: code, in: rows) else { throw AuthError.invalidCode }
+            return [account.email, account.username, code.to].compactMap { $0 }
         }
-        guard let before else { throw AuthError.invalidCode }
-        let names = [before.email, before.username].compactMap { $0 }
         let password = try AccountFormPolicy(configuration).newPassword(newPassword, names: names)
-        let hash = try await passwords.hash(password, for: origin.hashingClient)
-        return try await checker.take(from: origin) { [self] code, rows in
-            var change = AccountChange()
-            change.emailVerified = true
-            change.passwordHash = hash
-            return try use(code, change, now: environment.now(), in: rows)
-        }
+        return try await passwords.hash(password, for: origin.hashingClient)
     }
-
-    /// The account of a code; nil for a code for signing in where there is none yet. Throws `AuthError.invalidCode`
-    /// when it is not the account any more for which the code was made.
-    private static func account(of code: CodeRecord, in rows: some StoreReading) throws -> AccountRecord? {
-        guard let uid = code.uid else { return nil }
-        guard let account = try AccountRows.find(uid, in: rows), code.concerns(account) else {
-            throw AuthError.invalidCode
-        }
-        guard !account.disabled else { throw AuthError.userDisabled }
-        return account
-    }
-
-    private func use(
-        _ code: CodeRecord, _ change: AccountChange, now: Int64, in rows: AuthTransaction
-    ) throws -> Auth.Code.Found {
-        guard let before = try Self.account(of: code, in: rows) else { throw AuthError.invalidCode }
-        let account = change.applied(to: before, now: now)
-        do { try AccountRows.checkNames(of: account, replacing: before, in: rows) } catch AuthError.emailExists {
-            throw AuthError.newEmailExists
-        }
-        let ended = change.endsSessions(before, account) ? try SessionRows.ids(of: account.uid, in: rows) : []
-        if code.type == .changeEmail { try service.issueRecovery(of: before, to: account, in: rows) }
-        AccountRows.put(account, replacing: before, in: rows)
-        for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
-        CodeRows.delete(code, in: rows)
-        return code.found
-    }
-}
-
-extension CodeRecord {
-    fileprivate var setsPassword: Bool { type == .passwordReset || type == .invite }
 }

@@ -12,7 +12,7 @@ struct InviteMethod: AuthMethods {
 
     func invite(_ request: Auth.Users.Invite) async throws -> Auth.Users.Invite.Result {
         let locale = request.locale ?? configuration.mailLocale
-        try CodeLinks.check(request.continueUrl, domains: configuration.continueDomains)
+        try configuration.links.check(request.continueUrl, domains: configuration.continueDomains)
         try MailLocale.check(request.locale)
         let returnsCode = request.returnCode == true
         if !returnsCode, service.mail == nil { throw AuthError.mailNotConfigured }
@@ -31,7 +31,9 @@ struct InviteMethod: AuthMethods {
                 guard !found.disabled else { throw AuthError.userDisabled }
             }
             let before = try found ?? AccountRows.newAccount(newUID, at: now, in: rows)
-            let account = AccountChange(checked, passwordHash: nil).applied(to: before, now: now)
+            let change = AccountChange(checked, passwordHash: nil)
+            let account =
+                found == nil ? change.applied(toNew: before, now: now) : change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: found, in: rows)
             let invited = CodeSubject.Resolved(to: account.email ?? "", account: account)
             let code = try draft.issue(to: invited, mailed: !returnsCode, &queue, in: rows)

@@ -22,7 +22,11 @@ struct KeyMethods: AuthMethods {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()
         let lifetime = configuration.tokenLifetimeSeconds * 1000
-        let ring = try await change { $0.rotate(newcomer, now: now, lifetime: lifetime) }
+        let ring = try await change { ring, rows in
+            let longest = max(lifetime, try LongestLifetime.find(in: rows))
+            LongestLifetime.put(lifetime, in: rows)
+            return ring.rotate(newcomer, now: now, lifetime: longest)
+        }
         metrics.count(.keysRotated)
         environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(ring.current.kid)"])
         return result(ring)
@@ -33,7 +37,7 @@ struct KeyMethods: AuthMethods {
         let now = environment.now()
         var event = AccountEvent(.keyRevoked)
         event.kid = kid
-        let ring = try await change(recording: event) { ring in
+        let ring = try await change(recording: event) { ring, _ in
             guard ring.revoke(kid, newcomer, now: now) else { throw AuthError.keyNotFound }
             return []
         }
@@ -49,13 +53,14 @@ struct KeyMethods: AuthMethods {
     ///   - event: What followers learn of it.
     ///   - body: Returns the kids whose rows are deleted.
     private func change(
-        recording event: AccountEvent? = nil, _ body: @escaping @Sendable (inout SigningKeyRing) throws -> [String]
+        recording event: AccountEvent? = nil,
+        _ body: @escaping @Sendable (inout SigningKeyRing, AuthTransaction) throws -> [String]
     ) async throws -> SigningKeyRing {
         let committed = try await service.write { [secretRows = service.secretRows] rows in
             guard var ring = try secretRows.ring(in: rows) else {
                 throw SigningKeyRing.Problem.incomplete
             }
-            let gone = try body(&ring)
+            let gone = try body(&ring, rows)
             for record in ring.records { try secretRows.put(record, in: rows) }
             for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
             if let event { rows.record(event) }

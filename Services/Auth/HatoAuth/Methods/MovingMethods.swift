@@ -46,6 +46,7 @@ struct MovingMethods: AuthMethods {
             var account: AccountRecord
             var before: AccountRecord?
             var endedSessions: [[UInt8]]
+            var endedCodes: [CodeRecord]
         }
 
         private(set) var changes: [Change] = []
@@ -73,8 +74,13 @@ struct MovingMethods: AuthMethods {
                     errors.append(.init(row.index, row.uid, Self.problem(error)))
                     continue
                 }
+                let validSince = account.validSince
                 let ended = try Self.endedSessions(before, &account, now: now, in: rows)
-                changes.append(Change(account: account, before: before, endedSessions: ended))
+                // Those for former addresses: whose account it is, the administrator has decided.
+                let isAnother = before == nil || account.validSince != validSince
+                let codes = isAnother ? try CodeRows.recoveries(of: account.uid, in: rows) : []
+                changes.append(
+                    Change(account: account, before: before, endedSessions: ended, endedCodes: codes))
             }
         }
 
@@ -82,6 +88,7 @@ struct MovingMethods: AuthMethods {
             for change in changes {
                 AccountRows.put(change.account, replacing: change.before, in: rows)
                 for id in change.endedSessions { SessionRows.delete(id, of: change.account.uid, in: rows) }
+                for code in change.endedCodes { CodeRows.delete(code, in: rows) }
             }
         }
 
@@ -126,6 +133,7 @@ extension AccountRecord {
         row.lastLoginAt = lastLoginAt
         row.passwordUpdatedAt = passwordUpdatedAt
         row.initialEmail = initialEmail
+        row.emailLinkSignin = signsInWithCode ? true : nil
         row.passwordHash = passwordHash?.text
         return row
     }

@@ -92,7 +92,10 @@ struct SessionMethods: AuthMethods {
         session.address = rotation.network.text ?? session.address
         var granted = AuthService.Granted(account: before, record: session, at: rotation.now)
         switch action {
-        case .repeatNewest(let steps): return .went(granted, steps: steps, .refreshRepeated)
+        case .repeatNewest(let steps):
+            granted.account.lastRefreshAt = rotation.now
+            AccountRows.put(granted.account, replacing: before, in: rows)
+            return .went(granted, steps: steps, .refreshRepeated)
         case .repeatLate:
             granted.account.lastRefreshAt = rotation.now
             AccountRows.put(granted.account, replacing: before, in: rows)

@@ -44,7 +44,10 @@ struct SignInWithCodeMethod: AuthMethods {
             let own = try AccountChecks.ownAccount(linked, in: rows)
             if let found, found.uid != own.uid { throw AuthError.emailExists }
             if let email = own.email, email != code.to { throw AuthError.hasCredentials }
-            if own.email == nil { try checkSignUp(code.to) }
+            if own.email == nil {
+                try AccountChecks.requireRecentSignIn(linked, own, configuration, now: now)
+                try checkSignUp(code.to)
+            }
             _ = try service.ownSession(of: linked, among: try SessionRows.ids(of: own.uid, in: rows))
             before = own
         } else {
@@ -55,22 +58,35 @@ struct SignInWithCodeMethod: AuthMethods {
             }
         }
         if before?.disabled == true { throw AuthError.userDisabled }
+        try check(code, for: before)
+        let recoveries = try before.map { try FormerAddresses(service).ended(by: code, of: $0, in: rows) } ?? []
         var account = try before ?? AccountRows.newAccount(plan.uid, at: now, in: rows)
         let ended = try endedSessions(of: before, plan, in: rows)
         account = Self.proved(account, code.to, now: now)
-        if !ended.isEmpty { account.validSince = max(account.validSince, now / 1000) }
+        // Whatever had a token before must not go on, its sessions or not: it may be that of another person.
+        if let before, !before.emailVerified { account.endTokens(at: now) }
         account.networks = plan.session.device.mark.added(to: account.networks)
         try AccountRows.checkNames(of: account, replacing: before, in: rows)
         let record = plan.session.record(of: account, now: now)
         AccountRows.put(account, replacing: before, in: rows)
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         SessionRows.put(record, in: rows)
-        CodeRows.delete(code, in: rows)
+        for used in recoveries + [code] { CodeRows.delete(used, in: rows) }
         return (AuthService.Granted(account: account, record: record, at: now), before == nil)
     }
 
     private func checkSignUp(_ email: String) throws(AuthError) {
-        guard SignUpPolicy(configuration).allowsCodeSignUp(of: email) else { throw .administratorsOnly }
+        if let problem = SignUpPolicy(configuration).codeSignUpProblem(of: email) { throw problem }
+    }
+
+    /// Throws `AuthError.invalidCode` for a code of an account that has changed since, or that got the address since
+    /// and has proved it.
+    private func check(_ code: CodeRecord, for account: AccountRecord?) throws(AuthError) {
+        if code.uid == nil {
+            guard account?.email == nil || account?.emailVerified == false else { throw .invalidCode }
+        } else {
+            guard let account, code.concerns(account) else { throw .invalidCode }
+        }
     }
 
     /// All of them where the address was not proved before: they may be those of a person who signed up with the

@@ -91,6 +91,7 @@ struct SignUpMethod: AuthMethods {
             var account = change.applied(to: before, now: now)
             account.lastLoginAt = now
             account.networks = newSession.device.mark.added(to: nil)
+            try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             _ = try service.ownSession(of: user, among: ended)

@@ -87,7 +87,9 @@ struct UsersMethods: AuthMethods {
         _ = try await service.write { [environment] rows in
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             let sessions = try SessionRows.ids(of: uid, in: rows)
+            let recoveries = try CodeRows.recoveries(of: uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: uid, in: rows) }
+            for code in recoveries { CodeRows.delete(code, in: rows) }
             AccountRows.delete(account, at: environment.now(), in: rows)
         }
         return Empty()
@@ -95,7 +97,8 @@ struct UsersMethods: AuthMethods {
 
     // MARK: Steps
 
-    /// Applies an administrator's change and ends the sessions that it invalidates. The checks of the form are
+    /// Applies an administrator's change and ends the sessions that it invalidates, and with them the codes for former
+    /// addresses: whose account it is, the administrator has decided. The checks of the form are
     /// repeated: another call may have taken a name while the password was hashed.
     private func apply(
         _ change: AccountChange, of form: AccountForm? = nil, to uid: String, isRevoked: Bool = false
@@ -109,8 +112,10 @@ struct UsersMethods: AuthMethods {
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             let endsSessions = isRevoked || change.endsSessions(before, account)
             let ended = endsSessions ? try SessionRows.ids(of: uid, in: rows) : []
+            let recoveries = endsSessions ? try CodeRows.recoveries(of: uid, in: rows) : []
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: uid, in: rows) }
+            for code in recoveries { CodeRows.delete(code, in: rows) }
             return account.account
         }.outcome
     }

@@ -13,9 +13,10 @@ import HatoStorage
 /// | `d` uid | former account: what stays of a deleted one for a day |
 /// | `k` kid | signing key |
 /// | `c` code id | code |
-/// | `b` address or uid, 0, type | code id: the newest code of the type |
+/// | `b` address, 0, type | code id: the newest code of the type; of `changeEmail` with 0, uid at the end |
+/// | `o` uid, 0, address | code id: what brings this address of the account back |
 /// | `m` mail id | mail |
-/// | `w` time in ms, 8 bytes, mail id | nothing: when a mail is sent next |
+/// | `w` 0 or 1, time in ms, 8 bytes, mail id | nothing: when a mail is sent next; 0: to an account |
 /// | `g` mail id | nothing: the dead mails |
 /// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
@@ -27,13 +28,16 @@ enum AuthKey {
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
     static let codes = KeyRange(prefix: [UInt8(ascii: "c")])
     static let codesOfAddresses = KeyRange(prefix: [UInt8(ascii: "b")])
+    static let recoveries = KeyRange(prefix: [UInt8(ascii: "o")])
     static let mails = KeyRange(prefix: [UInt8(ascii: "m")])
-    static let mailsBySendTime = KeyRange(prefix: [UInt8(ascii: "w")])
+    /// Of mails to accounts, and of all others.
+    static let mailsBySendTime = [KeyRange(prefix: [UInt8(ascii: "w"), 0]), KeyRange(prefix: [UInt8(ascii: "w"), 1])]
     static let deadMails = KeyRange(prefix: [UInt8(ascii: "g")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let settings = key("x", "settings".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
+    static let longestLifetime = key("x", "longest-lifetime".utf8)
     static let mailFigures = key("x", "mail-figures".utf8)
 
     /// What is written where there is no code to write.
@@ -48,17 +52,31 @@ enum AuthKey {
 
     static func code(_ id: [UInt8]) -> [UInt8] { key("c", id) }
 
-    /// An address contains no NUL.
-    static func code(_ type: Auth.CodeType, to address: String) -> [UInt8] {
-        key("b", address.utf8) + [0] + Array(type.rawValue.utf8)
+    /// The row by which the newest code of a type is found. An address and a uid contain no NUL.
+    ///
+    /// - Parameter uid: of the account; counts only where codes of several accounts for one address are kept.
+    static func code(_ type: Auth.CodeType, to address: String, of uid: String?) -> [UInt8] {
+        switch type {
+        case .recoverEmail: key("o", (uid ?? "").utf8) + [0] + Array(address.utf8)
+        case .changeEmail: codes(type, to: address).lower + Array((uid ?? "").utf8)
+        case .verifyEmail, .passwordReset, .signIn, .invite:
+            key("b", address.utf8) + [0] + Array(type.rawValue.utf8)
+        }
     }
+
+    /// The codes of a type for an address, of any account.
+    static func codes(_ type: Auth.CodeType, to address: String) -> KeyRange {
+        KeyRange(prefix: key("b", address.utf8) + [0] + Array(type.rawValue.utf8) + [0])
+    }
+
+    static func recoveries(of uid: String) -> KeyRange { KeyRange(prefix: key("o", uid.utf8) + [0]) }
 
     static func mail(_ id: [UInt8]) -> [UInt8] { key("m", id) }
 
     /// The row by which a mail is found: by its time while it waits, among the dead ones otherwise.
     static func mailIndex(_ mail: MailRecord) -> [UInt8] {
         guard let nextAt = mail.nextAt else { return key("g", mail.id) }
-        return key("w", UInt64(max(0, nextAt)).bigEndianBytes) + mail.id
+        return key("w", [mail.hasAccount ? 0 : 1] + UInt64(max(0, nextAt)).bigEndianBytes) + mail.id
     }
 
     static func mails(after id: [UInt8]?) -> KeyRange {

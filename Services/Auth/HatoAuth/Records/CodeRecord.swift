@@ -15,6 +15,10 @@ struct CodeRecord: Sendable {
     var uid: String?
     /// The address of the account when the code was made; nil when it had none.
     var email: String?
+    /// That of the account when the code was made: each change that ends sessions makes it another.
+    var validSince: Int64?
+    /// The session that requested it, as its tokens name it; nil: none must go on for it.
+    var session: String?
     var createdAt: Int64
     /// When the long form expires.
     var expiresAt: Int64
@@ -26,8 +30,8 @@ struct CodeRecord: Sendable {
     /// For `changeEmail`.
     var newEmail: String? { type == .changeEmail ? to : nil }
 
-    /// By what the newest code of its type is found: its address, or for `recoverEmail` the account.
-    var indexName: String { type == .recoverEmail ? uid ?? to : to }
+    /// The row by which it is found.
+    var index: [UInt8] { AuthKey.code(type, to: to, of: uid) }
 
     /// What a caller with the code learns.
     var found: Auth.Code.Found {
@@ -39,16 +43,13 @@ struct CodeRecord: Sendable {
         }
     }
 
-    /// Whether the account is still the one for which the code was made.
+    /// Whether the account is still the one for which the code was made, with the same address, and no change since
+    /// then has ended its sessions: a code that a thief requested must not outlive a new password.
     func concerns(_ account: AccountRecord) -> Bool {
-        guard account.uid == uid, account.createdAt <= createdAt else { return false }
-        switch type {
-        // Whatever the address has become since.
-        case .recoverEmail: return true
-        // A password that was set since then ends the codes that set one.
-        case .passwordReset, .invite: return account.email == email && (account.passwordUpdatedAt ?? 0) <= createdAt
-        case .verifyEmail, .signIn, .changeEmail: return account.email == email
-        }
+        guard account.uid == uid else { return false }
+        // It is for the time after such a change, whatever the address has become.
+        if type == .recoverEmail { return account.createdAt <= createdAt }
+        return account.email == email && account.validSince == validSince
     }
 }
 
@@ -59,6 +60,8 @@ extension CodeRecord: FieldObject {
         .required("to", \.to),
         .optional("uid", \.uid),
         .optional("email", \.email),
+        .optional("validSince", \.validSince),
+        .optional("session", \.session),
         .time("createdAt", \.createdAt),
         .time("expiresAt", \.expiresAt),
         .optionalTime("digitsUntil", \.digitsUntil),
@@ -79,22 +82,50 @@ enum CodeRows {
         do { return try rows.row(AuthKey.code(id)).map { try CodeRecord(id, $0) } } catch is RecordError { return nil }
     }
 
-    /// The newest code of a type with an `indexName`.
-    static func find(_ type: Auth.CodeType, to address: String, in rows: some StoreReading) throws -> CodeRecord? {
-        try rows.row(AuthKey.code(type, to: address)).flatMap { try find($0, in: rows) }
+    /// The newest code of a type for an address, and where `AuthKey.code` says so an account.
+    static func find(
+        _ type: Auth.CodeType, to address: String, of uid: String? = nil, in rows: some StoreReading
+    ) throws -> CodeRecord? {
+        try rows.row(AuthKey.code(type, to: address, of: uid)).flatMap { try find($0, in: rows) }
+    }
+
+    /// The codes with digits of a type for an address, whichever account they are for.
+    static func withDigits(
+        _ type: Auth.CodeType, to address: String, in rows: some StoreReading
+    ) throws -> [CodeRecord] {
+        guard CodeLifetimes.hasDigits(type) else { return [] }
+        guard type == .changeEmail else { return try find(type, to: address, in: rows).map { [$0] } ?? [] }
+        return try all(AuthKey.codes(type, to: address), in: rows)
+    }
+
+    /// The codes that bring former addresses of an account back, expired ones too.
+    static func recoveries(of uid: String, in rows: some StoreReading) throws -> [CodeRecord] {
+        try all(AuthKey.recoveries(of: uid), in: rows)
+    }
+
+    /// More than the limits of requests allow.
+    private static let countMax = 1_000
+
+    private static func all(_ range: KeyRange, in rows: some StoreReading) throws -> [CodeRecord] {
+        var ids: [[UInt8]] = []
+        try rows.rows(range) { _, id in
+            ids.append(id)
+            return ids.count < countMax
+        }
+        return try ids.compactMap { try find($0, in: rows) }
     }
 
     /// Writes a new code, or new tries of one.
     ///
-    /// - Parameter earlier: the code of the same type for the same address, which ends.
+    /// - Parameter earlier: the code with the same index, which ends.
     static func put(_ code: CodeRecord, replacing earlier: CodeRecord? = nil, in rows: some StoreWriting) {
         if let earlier { rows.deleteRow(AuthKey.code(earlier.id)) }
         rows.putRow(AuthKey.code(code.id), code.bytes)
-        rows.putRow(AuthKey.code(code.type, to: code.indexName), code.id)
+        rows.putRow(code.index, code.id)
     }
 
     static func delete(_ code: CodeRecord, in rows: some StoreWriting) {
         rows.deleteRow(AuthKey.code(code.id))
-        rows.deleteRow(AuthKey.code(code.type, to: code.indexName))
+        rows.deleteRow(code.index)
     }
 }

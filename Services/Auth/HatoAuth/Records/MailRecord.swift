@@ -11,6 +11,8 @@ struct MailRecord: Sendable {
     var code: [UInt8]
     var to: String
     var type: Auth.CodeType
+    /// Whether its address was that of an account: such mails are sent before others.
+    var hasAccount = false
     var locale: String
     var continueUrl: String?
     var createdAt: Int64
@@ -50,6 +52,7 @@ extension MailRecord: FieldObject {
         .bytes("code", \.code, count: CodeRecord.idBytes),
         .required("to", \.to),
         .required("type", \.type),
+        .flag("hasAccount", \.hasAccount),
         .required("locale", \.locale),
         .optional("continueUrl", \.continueUrl),
         .time("createdAt", \.createdAt),
@@ -149,9 +152,10 @@ enum MailRows {
         do { return try rows.row(AuthKey.mail(id)).map { try MailRecord(id, $0) } } catch is RecordError { return nil }
     }
 
-    /// The mail that is sent next.
-    static func next(in rows: some StoreReading) throws -> MailRecord? {
-        try mails(AuthKey.mailsBySendTime, limit: 1, in: rows).first
+    /// The mail that is sent next: of those that are due one to an account first.
+    static func next(in rows: some StoreReading, isDue: (MailRecord) -> Bool) throws -> MailRecord? {
+        let first = try AuthKey.mailsBySendTime.compactMap { try mails($0, limit: 1, in: rows).first }
+        return first.first(where: isDue) ?? first.min { ($0.nextAt ?? 0) < ($1.nextAt ?? 0) }
     }
 
     /// Dead mails after one, the oldest first.

@@ -14,9 +14,18 @@ struct SignUpPolicy: Sendable {
     }
 
     /// Whether the receiver of the mail of an address may make an account with it by a code.
-    func allowsCodeSignUp(of email: String?) -> Bool {
-        guard configuration.signUp == .open, configuration.allowsCodeSignIn, let email else { return false }
-        return (try? AccountFormPolicy(configuration, isOwn: true).email(email)) != nil
+    func allowsCodeSignUp(of email: String?) -> Bool { email.map { codeSignUpProblem(of: $0) == nil } ?? false }
+
+    /// Why that receiver may not; nil: may.
+    func codeSignUpProblem(of email: String) -> AuthError? {
+        guard configuration.allowsCodeSignIn else { return .operationNotAllowed }
+        guard configuration.signUp == .open else { return .administratorsOnly }
+        do {
+            _ = try AccountFormPolicy(configuration, isOwn: true).email(email)
+            return nil
+        } catch {
+            return .invalidFields([error])
+        }
     }
 
     /// Where only some domains may sign up, an account without e-mail address is of none of them.

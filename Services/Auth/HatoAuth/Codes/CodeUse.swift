@@ -1,0 +1,95 @@
+import HatoModel
+import HatoStorage
+
+/// Codes as they are used.
+struct CodeUse: Sendable {
+    private let service: AuthService
+    private let former: FormerAddresses
+
+    init(_ service: AuthService) {
+        self.service = service
+        former = FormerAddresses(service)
+    }
+
+    /// The account of a code; nil for a code for signing in where there is none yet. Throws `AuthError.invalidCode`
+    /// when it is not the account any more for which the code was made, and when the session that requested it is over.
+    func account(of code: CodeRecord, in rows: some StoreReading) throws -> AccountRecord? {
+        guard let uid = code.uid else { return nil }
+        guard let account = try AccountRows.find(uid, in: rows), code.concerns(account) else {
+            throw AuthError.invalidCode
+        }
+        if let session = code.session {
+            let sessions = try SessionRows.ids(of: uid, in: rows)
+            guard sessions.contains(where: { SessionName.text($0, key: service.refreshKey) == session }) else {
+                throw AuthError.invalidCode
+            }
+        }
+        guard !account.disabled else { throw AuthError.userDisabled }
+        return account
+    }
+
+    /// Does what a code is for, and deletes it. It reads first and writes after.
+    ///
+    /// - Parameters:
+    ///   - passwordHash: the new password.
+    ///   - now: milliseconds since 1970.
+    func use(
+        _ code: CodeRecord, passwordHash: PasswordHash?, now: Int64, in rows: AuthTransaction
+    ) throws -> Auth.Code.Found {
+        guard let before = try self.account(of: code, in: rows) else { throw AuthError.invalidCode }
+        let change = code.change(passwordHash)
+        var account = change.applied(to: before, now: now)
+        let endsSessions = change.endsSessions(before, account)
+        // The thief that changed the address has a session, whatever else is changed back.
+        if code.type == .recoverEmail, !endsSessions { account.endTokens(at: now) }
+        let holder = try unprovedHolder(of: code, in: rows)
+        if holder == nil {
+            do { try AccountRows.checkNames(of: account, replacing: before, in: rows) } catch AuthError.emailExists {
+                throw AuthError.newEmailExists
+            }
+        }
+        let ended = endsSessions || code.type == .recoverEmail ? try SessionRows.ids(of: account.uid, in: rows) : []
+        let endedOfHolder = try holder.map { try SessionRows.ids(of: $0.uid, in: rows) } ?? []
+        let recoveries = try former.ended(by: code, of: before, in: rows)
+        if code.type == .changeEmail { try former.issueCode(of: before, to: account, in: rows) }
+        if let holder {
+            AccountRows.put(holder.withoutEmail(now: now), replacing: holder, in: rows)
+            for id in endedOfHolder { SessionRows.delete(id, of: holder.uid, in: rows) }
+        }
+        AccountRows.put(account, replacing: before, in: rows)
+        for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
+        for recovery in recoveries + [code] { CodeRows.delete(recovery, in: rows) }
+        return code.found
+    }
+
+    /// Another account with the address that a code brings back, whose owner has not proved to have it; nil: none.
+    private func unprovedHolder(of code: CodeRecord, in rows: some StoreReading) throws -> AccountRecord? {
+        guard code.type == .recoverEmail, let holder = try AccountRows.find(.email(code.to), in: rows),
+            holder.uid != code.uid, !holder.emailVerified
+        else { return nil }
+        return holder
+    }
+}
+
+extension CodeRecord {
+    var needsPassword: Bool { type == .passwordReset || type == .invite }
+    var takesPassword: Bool { needsPassword || type == .recoverEmail }
+
+    /// What it changes in its account. With an address that is brought back, the password of the thief does not stay.
+    fileprivate func change(_ passwordHash: PasswordHash?) -> AccountChange {
+        var change = AccountChange()
+        change.emailVerified = true
+        change.passwordHash = passwordHash
+        if type == .changeEmail || type == .recoverEmail { change.email = to }
+        if type == .recoverEmail, passwordHash == nil { change.deletions = [.password] }
+        return change
+    }
+}
+
+extension AccountRecord {
+    fileprivate func withoutEmail(now: Int64) -> AccountRecord {
+        var change = AccountChange()
+        change.deletions = [.email]
+        return change.applied(to: self, now: now)
+    }
+}
