@@ -336,7 +336,9 @@ extension ConnectionHandler {
 
     /// The watch of a peer whose socket is full is due.
     func peerIsDue() {
-        if peerWatch.hasStalled(context?.channel) { cutOffStalled(RPCError.peerStalled) }
+        if peerWatch.hasStalled(context?.channel) { return cutOffStalled(RPCError.peerStalled) }
+        // Less may be held now.
+        memory.returnExemptionIfDone()
     }
 }
 

@@ -136,7 +136,8 @@ final class ConnectionMemory {
 
     /// Called when something has ended, or waits for a large reservation.
     func returnExemptionIfDone() {
-        guard state.machine.returnsExemption(), let exemption else { return }
+        guard let exemption, state.machine.returnsExemption(isFarTooMuchHeld: budget.isFarTooMuchHeld(by: account))
+        else { return }
         self.exemption = nil
         budget.returnExemption(exemption)
     }

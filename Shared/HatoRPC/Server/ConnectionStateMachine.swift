@@ -345,13 +345,21 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// Bytes of responses that the peer has not taken.
     var untakenResponseBytes: Int { outputBytes + responses.waitingBytes }
 
+    /// What a peer may leave of a response whose exemption goes back although far too much is held.
+    private static let leftBytesMax = 4 << 10
+
     /// Whether the exemption goes back, now that what it is for has ended or waits for a large reservation. That of a
     /// line goes back when the peer has taken its response: many large responses that no peer takes would take any
-    /// memory, one after another.
-    mutating func returnsExemption() -> Bool {
+    /// memory, one after another. So does that of a read while far too much is held.
+    ///
+    /// - Parameter isFarTooMuchHeld: by client or process.
+    mutating func returnsExemption(isFarTooMuchHeld: Bool = false) -> Bool {
         switch exemption {
         case nil: return false
-        case .read: guard readsInFlight == outgrownReads else { return false }
+        case .read:
+            guard readsInFlight == outgrownReads else { return false }
+            let leftMax = isFarTooMuchHeld ? Self.leftBytesMax : .max
+            guard untakenResponseBytes <= leftMax || phase == .closed else { return false }
         case .line, .mediumLine:
             guard waitingBytes == nil, lineElsewhereBytes == 0, running == 0 else { return false }
             guard untakenResponseBytes <= limits.readBytes || phase == .closed else { return false }

@@ -220,6 +220,22 @@ struct ConnectionStateMachineTests {
         #expect(machine.requestArrived(Self.read, false) == .askForExemption)
     }
 
+    @Test func exemptionOfAReadGoesBackWhenItsResultIsTakenWhileFarTooMuchIsHeld() {
+        func machineWithResult() -> ConnectionStateMachine {
+            var machine = machine()
+            machine.exemptionTaken(for: .read)
+            let read = start(Self.read, &machine)
+            _ = machine.requestEnded(read, nil)
+            machine.outputAppended(10_000)
+            return machine
+        }
+        var (machine, other) = (machineWithResult(), machineWithResult())
+        #expect(other.returnsExemption() == true)
+        #expect(machine.returnsExemption(isFarTooMuchHeld: true) == false)
+        machine.outputDrained(6_000)
+        #expect(machine.returnsExemption(isFarTooMuchHeld: true) == true)
+    }
+
     @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {
         var machine = machine()
         #expect(machine.lineTurnCame(isSmall: false, true) == .start)
