@@ -164,6 +164,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         repeat {
             requests.handOn()
             if let context { output.flush(context) }
+            // Its peer may be lost.
+            guard state.machine.phase != .closed else { return }
             memory.returnExemptionIfDone()
         } while state.machine.isHeldUp && state.machine.mayHandOn(memory.mayHoldMore) && requests.waitingMayMove
         lastTraffic = NIODeadline.now()
@@ -332,6 +334,12 @@ extension ConnectionHandler {
         guard lines.isWatched, !state.hasShownCredential, state.machine.phase == .open else { return }
         requests.refuseUnfinishedLine(RPCError.lineStalled)
         settle()
+    }
+
+    /// The socket takes nothing any more; the channel closes.
+    func peerIsLost() {
+        closeNow()
+        ended()
     }
 
     /// The watch of a peer whose socket is full is due.

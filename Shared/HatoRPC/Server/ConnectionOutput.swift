@@ -82,7 +82,9 @@ final class ConnectionOutput {
         writtenBytes += count
         let promise = context.eventLoop.makePromise(of: Void.self)
         let (released, releasedShared, shared) = (write.releasedBytes, write.releasedSharedBytes, write.shared)
-        promise.futureResult.assumeIsolated().whenComplete { _ in
+        promise.futureResult.assumeIsolated().whenComplete { result in
+            // Otherwise each response that a lost peer cannot take would make room for the next of its requests.
+            if case .failure = result { self.state.connection.handler?.peerIsLost() }
             // What was shared is kept up to here.
             withExtendedLifetime(shared) { self.sent(count, released, shared: releasedShared) }
         }

@@ -222,18 +222,18 @@ struct ConnectionStateMachineTests {
 
     @Test func exemptionOfAReadGoesBackWhenItsResultIsTakenWhileFarTooMuchIsHeld() {
         func machineWithResult() -> ConnectionStateMachine {
-            var machine = machine()
-            machine.exemptionTaken(for: .read)
-            let read = start(Self.read, &machine)
-            _ = machine.requestEnded(read, nil)
-            machine.outputAppended(10_000)
-            return machine
+            var result = machine()
+            result.exemptionTaken(for: .read)
+            let read = start(Self.read, &result)
+            _ = result.requestEnded(read, nil)
+            result.outputAppended(10_000)
+            return result
         }
-        var (machine, other) = (machineWithResult(), machineWithResult())
+        var (one, other) = (machineWithResult(), machineWithResult())
         #expect(other.returnsExemption() == true)
-        #expect(machine.returnsExemption(isFarTooMuchHeld: true) == false)
-        machine.outputDrained(6_000)
-        #expect(machine.returnsExemption(isFarTooMuchHeld: true) == true)
+        #expect(one.returnsExemption(isFarTooMuchHeld: true) == false)
+        one.outputDrained(6_000)
+        #expect(one.returnsExemption(isFarTooMuchHeld: true) == true)
     }
 
     @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {

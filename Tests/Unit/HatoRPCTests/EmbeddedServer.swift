@@ -9,7 +9,7 @@ import NIOEmbedded
 final class EmbeddedServer {
     let loop = EmbeddedEventLoop()
     let state: ServerState
-    private let hub: LoopHub
+    let hub: LoopHub
     private var nextID: UInt64 = 1
 
     init(
@@ -76,6 +76,9 @@ final class EmbeddedPeer {
         }
     }
 
+    /// From now on what is written fails, as it does when the peer has reset the connection.
+    func lose() { socket.isLost = true }
+
     /// All responses since the last look.
     func received() throws -> String {
         var text = ""
@@ -105,7 +108,14 @@ private final class ReadCounter: ChannelOutboundHandler {
 
     var isAsked = false
 
+    var isLost = false
+
     func read(context: ChannelHandlerContext) { isAsked = true }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard isLost else { return context.write(data, promise: promise) }
+        promise?.fail(ChannelError.ioOnClosedChannel)
+    }
 }
 
 extension ProcessBudget {

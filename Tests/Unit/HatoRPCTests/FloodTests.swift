@@ -60,6 +60,18 @@ struct FloodTests {
         #expect(server.state.budget.usedBytes == 0)
     }
 
+    /// The channel reads what a peer has left before it hears that the peer is lost.
+    @Test func requestsOfALostPeerAreNotCarriedOut() throws {
+        let server = EmbeddedServer(Self.set)
+        let peer = try server.peer("anna")
+        peer.lose()
+        let before = server.hub.counts.requests
+        try peer.send((0..<20).flatMap { _ in Array((Self.echo(100_000) + "\n").utf8) })
+        #expect(server.hub.counts.requests - before == 1)
+        #expect(!peer.isOpen)
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
     @Test func fewUnfinishedLinesStayOfConnectionsWithoutCredential() throws {
         let server = EmbeddedServer(Self.set)
         // A quarter of the memory is taken.
