@@ -123,7 +123,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // When the peer closes its direction, the channel reads everything that is left, asked or not.
         guard isReadAsked || !state.machine.isReadHeld || memory.mayHoldMore else { return requests.refuseRest() }
         lines.append(chunk)
-        requests.handOn()
+        // What was not asked for is what a peer has left that is perhaps lost: that is known when everything is read.
+        if isReadAsked { requests.handOn() }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

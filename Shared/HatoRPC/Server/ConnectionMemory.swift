@@ -134,10 +134,16 @@ final class ConnectionMemory {
         budget.startLooked(of: account)
     }
 
+    /// Whether client or process hold so much that no other read starts before the result of the last one is taken:
+    /// results that no peer takes would take any memory, one after another.
+    private var isFarTooMuchHeld: Bool {
+        budget.usedBytes - budget.limit > budget.limit / 8
+            || account.usedBytes - budget.clientMax > budget.clientMax / 8
+    }
+
     /// Called when something has ended, or waits for a large reservation.
     func returnExemptionIfDone() {
-        guard let exemption, state.machine.returnsExemption(isFarTooMuchHeld: budget.isFarTooMuchHeld(by: account))
-        else { return }
+        guard let exemption, state.machine.returnsExemption(isFarTooMuchHeld: isFarTooMuchHeld) else { return }
         self.exemption = nil
         budget.returnExemption(exemption)
     }

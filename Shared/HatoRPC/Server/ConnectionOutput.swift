@@ -83,7 +83,7 @@ final class ConnectionOutput {
         let promise = context.eventLoop.makePromise(of: Void.self)
         let (released, releasedShared, shared) = (write.releasedBytes, write.releasedSharedBytes, write.shared)
         promise.futureResult.assumeIsolated().whenComplete { result in
-            // Otherwise each response that a lost peer cannot take would make room for the next of its requests.
+            // Otherwise each response that a lost peer cannot take would let the next of its requests start.
             if case .failure = result { self.state.connection.handler?.peerIsLost() }
             // What was shared is kept up to here.
             withExtendedLifetime(shared) { self.sent(count, released, shared: releasedShared) }

@@ -151,12 +151,6 @@ final class ProcessBudget: Sendable {
         return held <= clientMax && held <= limit - usedBytes
     }
 
-    /// Whether so much is held that nothing starts any more before its place is free: reads that start one at a time,
-    /// whose results no peer takes, would take any memory.
-    func isFarTooMuchHeld(by account: ClientAccount) -> Bool {
-        usedBytes > limit + limit / 8 || account.usedBytes > clientMax + clientMax / 8
-    }
-
     /// Whether another connection waits for what this one holds: one of the same client, or one that finds no free
     /// memory. A process that holds more than its limit waits itself.
     ///
