@@ -13,8 +13,8 @@ enum DevSettings {
         let own = [
             Setting("data", .file, default: "./hato-data", help: "the folder of all data"),
             Setting(
-                "ephemeral", .flag, default: "false", help: "keep all data in a temporary folder, deleted at exit"
-            ),
+                "ephemeral", .flag, default: "false",
+                help: "keep all data in a temporary folder, deleted at exit, and hash passwords at little cost"),
             port("auth", 7701),
             port("messages", 7702),
             port("notifier", 7703),
@@ -81,6 +81,11 @@ enum DevSettings {
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.held, dividedBy: 4, atMost: configuration.limits.triggerBytesMax)
         configuration.limits.triggerBytesMax = bytes.value(in: plan)
+    }
+
+    /// Tests sign in many users, and their hashes go with the process: no thief gets them.
+    static func scrypt(_ settings: Settings) -> ScryptCost {
+        settings.flag("ephemeral") ? ScryptCost(logN: 10, p: 1) : ScryptCost()
     }
 
     /// Passwords hashed at a time: the other half of the share `held`.

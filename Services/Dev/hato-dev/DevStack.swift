@@ -121,6 +121,7 @@ struct DevStack: RunningService {
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
             configuration.limitsLoopback = false
+            configuration.scrypt = DevSettings.scrypt(start.settings)
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
             configuration.importedHashMemoryBytesMax = DevSettings.importedHashMemory(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
