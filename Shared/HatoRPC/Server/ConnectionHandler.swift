@@ -104,7 +104,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         lines.removeAll()
         requests.removeAll()
         output.removeAll()
-        memory.leave(counted: counted)
+        // Behind what the mailbox has for the connection, which lies in memory until then.
+        hub.loop.assumeIsolated().execute { [memory] in memory.leave(counted: counted) }
         hub.remove(self)
         // One that is cut off counts until it has closed.
         if !state.machine.isCutOff { server.admission.closed(connection) }
@@ -116,6 +117,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state.machine.phase == .open else { return }
+        // When the peer has reset the connection, the channel first reads everything that is left, asked or not.
+        if output.isWriting || state.machine.isHeldUp, SocketInput.isReset(context.channel) { return peerIsLost() }
         let chunk = unwrapInboundIn(data)
         let count = chunk.readableBytes
         hub.count { $0.bytesRead += count }
@@ -123,8 +126,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // When the peer closes its direction, the channel reads everything that is left, asked or not.
         guard isReadAsked || !state.machine.isReadHeld || memory.mayHoldMore else { return requests.refuseRest() }
         lines.append(chunk)
-        // What was not asked for is what a peer has left that is perhaps lost: that is known when everything is read.
-        if isReadAsked { requests.handOn() }
+        requests.handOn()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -252,13 +254,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
         hub.count { $0.stalledPeers += 1 }
         state.machine.cutOff()
         let (channel, server, connection) = (context.channel, server, connection)
-        channel.closeFuture.whenComplete { _ in server.admission.closed(connection) }
+        let endsCount = memory.countUntilClosed(output.writtenBytes - output.sentBytes)
+        channel.closeFuture.whenComplete { _ in
+            server.admission.closed(connection)
+            endsCount()
+        }
         guard state.machine.isTaking else { return closeNow() }
         var last = ByteBuffer(string: "\n")
         last.writeBytes(Response.bytes(id: "null", error: error))
         last.writeString("\n")
         context.writeAndFlush(wrapOutboundOut(last)).whenComplete { _ in channel.close(promise: nil) }
-        closeAtLatest(in: server.limits.stalledPeerSecondsMax, channel)
+        closeAtLatest(in: min(2, server.limits.stalledPeerSecondsMax), channel)
         ended()
     }
 }
@@ -335,6 +341,11 @@ extension ConnectionHandler {
         guard lines.isWatched, !state.hasShownCredential, state.machine.phase == .open else { return }
         requests.refuseUnfinishedLine(RPCError.lineStalled)
         settle()
+    }
+
+    /// The peer has shown a credential.
+    func widenSocket() {
+        if let channel = context?.channel { SocketInput.widen(channel, server.limits) }
     }
 
     /// The socket takes nothing any more; the channel closes.

@@ -65,6 +65,19 @@ final class ConnectionMemory {
         budget.leave(account)
     }
 
+    /// Counts what the channel has been given and keeps until it has closed, for longer than the connection is counted.
+    ///
+    /// - Returns: what ends that.
+    func countUntilClosed(_ count: Int) -> @Sendable () -> Void {
+        let budget = budget
+        let account = budget.enter(account.name)
+        budget.add(count, to: account)
+        return {
+            budget.add(-count, to: account)
+            budget.leave(account)
+        }
+    }
+
     // MARK: Requests
 
     /// A line of so many bytes, whose values take no more than `smallLineMemoryMax`, is read also when client or

@@ -58,6 +58,7 @@ final class ConnectionSession {
         guard shownCaller == nil else { return }
         shownCaller = caller
         state.hasShownCredential = true
+        state.connection.handler?.widenSocket()
         takeOwnSlot()
     }
 

@@ -28,6 +28,9 @@ final class LoopHub: @unchecked Sendable {
         }
 
         var isNotification: Bool { if case .notification = self { true } else { false } }
+
+        /// Whether it leads to output, whose order counts.
+        var isOutput: Bool { if case .run = self { false } else { true } }
     }
 
     let loop: any EventLoop
@@ -63,6 +66,7 @@ final class LoopHub: @unchecked Sendable {
     func post(_ item: Item) {
         let wasWoken = mailbox.withLock { items in
             guard !isStopped.load(ordering: .relaxed) else { return true }
+            if item.isOutput { item.connection.outputWasPosted() }
             items.append(item)
             return isWoken.exchange(true, ordering: .acquiringAndReleasing)
         }
@@ -86,9 +90,9 @@ final class LoopHub: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing that was posted for a connection waits. On the loop.
+    /// Whether no output that was posted for a connection waits. On the loop.
     func hasDelivered(to connection: RPCConnection) -> Bool {
-        !isWoken.load(ordering: .acquiring) && !turns.isWaiting(connection)
+        !connection.hasPostedOutput && !turns.isWaiting(connection)
     }
 
     // MARK: On the loop
@@ -100,7 +104,10 @@ final class LoopHub: @unchecked Sendable {
             isWoken.store(false, ordering: .releasing)
         }
         var left = isTurnScheduled ? 0 : server.limits.notificationsPerTurnMax
-        for item in items { take(item, &left) }
+        for item in items {
+            if item.isOutput { item.connection.outputWasTaken() }
+            take(item, &left)
+        }
         items.removeAll(keepingCapacity: items.count < 4_096)
         spare = items
         let handlers = touched

@@ -32,8 +32,10 @@ struct OutputQueue {
         case shared(SharedBytes)
     }
 
-    /// What gathers before the next buffer begins, and the size from which a text is large.
+    /// What gathers before the next buffer begins.
     static let gatheredBytesMax = 256 << 10
+    /// A line of more is large: in a buffer, whose capacity is a power of two, it would take up to twice its bytes.
+    static let gatheredLineBytesMax = 32 << 10
     /// Of a large text, at a time.
     static let pieceBytes = 64 << 10
     /// What one write takes, unless a buffer is larger. TLS copies what it is given while it encrypts it.
@@ -54,7 +56,7 @@ struct OutputQueue {
 
     /// A line, to which the line end is added.
     mutating func append(line: [UInt8]) {
-        if line.count > Self.gatheredBytesMax {
+        if line.count > Self.gatheredLineBytesMax {
             endGathering()
             full.append(.large(line))
             appendedBytes += line.count
@@ -110,8 +112,8 @@ struct OutputQueue {
         return written
     }
 
-    /// Behind a shared text there is usually only the end of its line.
-    private var leastFurtherBytes: Int { if case .shared = full.last { 256 } else { 4_096 } }
+    /// Behind a large or shared text there is usually only the end of its line.
+    private var leastFurtherBytes: Int { if case .gathered = full.last { 4_096 } else { 256 } }
 
     private mutating func endGathering() {
         guard gathering.readableBytes > 0 else { return }

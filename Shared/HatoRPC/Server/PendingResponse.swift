@@ -44,7 +44,8 @@ final class PendingResponse: Sendable {
     }
 
     func succeed(_ write: (inout JSONWriter) throws -> Void) {
-        guard let id else { return finish(nil) }
+        // Of a connection that has closed it would reach no peer.
+        guard let id, !connection.isClosed else { return finish(nil) }
         do {
             let bytes = try Response.bytes(id: id, write)
             let limit = connection.hub.server.limits.responseBytesMax

@@ -41,6 +41,8 @@ public final class RPCConnection: Sendable {
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
     private let holdsTurn = Atomic(false)
+    /// Responses and notifications that lie in the hub's mailbox; raised under its mutex.
+    private let postedOutput = Atomic(0)
     private let nextSubscription = Atomic<UInt64>(1)
     /// Stands in the names of this connection's subscriptions, so that one of another connection is never meant: a peer
     /// that lost its connection and ends what it had there must not end what it has here.
@@ -163,14 +165,21 @@ public final class RPCConnection: Sendable {
     }
 
     func respond(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
-        // On the loop, while it hands on lines, the response needs no mailbox; but it must not overtake what was posted
-        // before it (a listener sees its own write before the response of that write).
+        // On the loop, while it hands on lines, the response needs no mailbox, where it would not hold up the requests
+        // behind it; but it must not overtake what was posted before it (a listener sees its own write before the
+        // response of that write).
         if hub.loop.inEventLoop, hub.hasDelivered(to: self), let handler, handler.isHandingOn {
             handler.responded(ticket, response, isError: isError)
         } else {
             hub.post(.response(self, ticket, response, isError: isError))
         }
     }
+
+    func outputWasPosted() { postedOutput.wrappingAdd(1, ordering: .releasing) }
+
+    func outputWasTaken() { postedOutput.wrappingSubtract(1, ordering: .relaxed) }
+
+    var hasPostedOutput: Bool { postedOutput.load(ordering: .acquiring) > 0 }
 
     var hasHolds: Bool { holds.load(ordering: .relaxed) > 0 }
 

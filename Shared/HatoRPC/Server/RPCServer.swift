@@ -91,8 +91,7 @@ public final class RPCServer: Sendable {
                     try Self.setUp(channel, hub, tls)
                 }
             }
-            .childChannelOption(
-                .socketOption(.so_rcvbuf), value: SocketOptionValue(limits.socketReceivedBytesMax))
+            .childChannelOption(.socketOption(.so_rcvbuf), value: SocketInput.option(limits))
         let options = KeepAlive.options(limits) + [SocketOutput.option(limits)]
         return options.reduce(bootstrap) { $0.childChannelOption(.tcpOption($1.option), value: $1.value) }
     }

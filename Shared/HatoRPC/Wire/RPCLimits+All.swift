@@ -109,7 +109,7 @@ extension RPCLimits {
             "output of one connection that the system keeps and has not sent, in bytes"),
         Limit(
             "socket-received-bytes-max", \.socketReceivedBytesMax, socketBytes,
-            "input of one connection that the system keeps, in bytes"),
+            "input of one connection that the system keeps, in bytes; at most 32 KiB before a credential is shown"),
         Limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before the first TCP keep-alive probe"),

@@ -96,7 +96,8 @@ public struct RPCLimits: Limits, Hashable {
     /// Bytes of output that the system keeps for one peer beside what is on its way to it (TCP_NOTSENT_LOWAT). What it
     /// does not take stays in the output of the connection, which `processBytesInFlightMax` counts.
     public var socketUnsentBytesMax = 128 << 10
-    /// Bytes of input that the system keeps for one connection (SO_RCVBUF); Linux adds as much for its own records.
+    /// Bytes of input that the system keeps for one connection (SO_RCVBUF); Linux adds as much for its own records. At
+    /// most 32 KiB until the peer has shown a credential.
     public var socketReceivedBytesMax = 256 << 10
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without response.
     public var keepAliveIdleSeconds = 20

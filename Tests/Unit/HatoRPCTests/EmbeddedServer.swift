@@ -76,6 +76,11 @@ final class EmbeddedPeer {
         }
     }
 
+    /// As a socket does in one turn of the loop: what others have posted waits.
+    func sendInThisTurn(_ line: String) throws { try channel.writeInbound(ByteBuffer(string: line + "\n")) }
+
+    func closeInThisTurn() { channel.close(promise: nil) }
+
     /// From now on what is written fails, as it does when the peer has reset the connection.
     func lose() { socket.isLost = true }
 

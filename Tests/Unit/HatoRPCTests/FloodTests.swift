@@ -72,6 +72,33 @@ struct FloodTests {
         #expect(server.state.budget.usedBytes == 0)
     }
 
+    /// What waits in the mailbox counts for no connection that holds up its next requests.
+    @Test func responsesLeaveAtOnceWhileOtherConnectionsHaveMail() throws {
+        let server = EmbeddedServer(Self.set)
+        let (peer, other) = (try server.peer("anna"), try server.peer("bruno"))
+        server.hub.post(.opened(other.connection, subscription: "s", by: 0))
+        try peer.sendInThisTurn(Self.echo())
+        #expect(try peer.received().contains(#""id":7"#))
+        // But in order.
+        server.hub.post(.opened(peer.connection, subscription: "s", by: 0))
+        try peer.sendInThisTurn(Self.echo())
+        #expect(try peer.received().isEmpty)
+        server.loop.run()
+        #expect(try peer.received().contains(#""id":7"#))
+        for peer in [peer, other] { peer.close() }
+    }
+
+    @Test func memoryOfAConnectionIsGivenBackWithWhatTheMailboxHasForIt() throws {
+        let server = EmbeddedServer(Self.set)
+        let peer = try server.peer("anna")
+        server.hub.post(.opened(peer.connection, subscription: "s", by: 0))
+        try peer.sendInThisTurn(Self.echo(50_000))
+        peer.closeInThisTurn()
+        #expect(server.state.budget.usedBytes > 50_000)
+        server.loop.run()
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
     @Test func fewUnfinishedLinesStayOfConnectionsWithoutCredential() throws {
         let server = EmbeddedServer(Self.set)
         // A quarter of the memory is taken.

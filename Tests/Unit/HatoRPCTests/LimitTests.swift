@@ -27,7 +27,7 @@ struct LimitTests {
     @Test func systemKeepsLittleOfEachConnection() async throws {
         let service = try await TestService {
             $0.limits.socketUnsentBytesMax = 96 << 10
-            $0.limits.socketReceivedBytesMax = 32 << 10
+            $0.limits.socketReceivedBytesMax = 96 << 10
         }
         let peer = try await service.peer()
         _ = try await peer.call("check.echo")
@@ -37,6 +37,9 @@ struct LimitTests {
         // Linux says twice the value that was set (socket(7)).
         let received = try #require(option(accepted, SOL_SOCKET, SO_RCVBUF))
         #expect([32 << 10, 64 << 10].contains(received))
+        // It keeps more for a peer that has shown a credential.
+        _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
+        #expect(option(accepted, SOL_SOCKET, SO_RCVBUF) == 3 * received)
         await service.stop()
     }
 
