@@ -150,8 +150,8 @@ final class ConnectionMemory {
     /// Whether client or process hold so much that no other read starts before the result of the last one is taken:
     /// results that no peer takes would take any memory, one after another.
     private var isFarTooMuchHeld: Bool {
-        budget.usedBytes - budget.limit > budget.limit / 8
-            || account.usedBytes - budget.clientMax > budget.clientMax / 8
+        let share = budget.readShare
+        return budget.usedBytes - budget.limit > budget.limit / 8 || account.usedBytes - share > share / 8
     }
 
     /// Called when something has ended, or waits for a large reservation.

@@ -19,8 +19,15 @@ extension ProcessBudget {
     }
 
     func mayStart(_ start: Start, _ account: ClientAccount) -> Bool {
-        usedBytes <= withGate(start) { $0.limit } && account.usedBytes <= clientMax
-            && (start != .read || smallReads.free > 0 && !smallReads.isBeyondShare(account))
+        usedBytes <= withGate(start) { $0.limit } && !isBeyondShare(start, account)
+            && (start != .read || smallReads.free > 0)
+    }
+
+    /// What a client may hold when another read of it starts: no more than all leave free. So a few clients that take no
+    /// results leave free what each of them holds. While all hold more than the limit, they wait for each other.
+    var readShare: Int {
+        let free = limit - usedBytes
+        return free < 0 ? clientMax : min(clientMax, free)
     }
 
     /// Nil when another one has it. To be returned when the request ends.
@@ -105,6 +112,8 @@ extension ProcessBudget {
                 if case .read = start {
                     free = min(free, smallReads.free.multipliedReportingOverflow(by: readBytes).partialValue - 1)
                 }
+                // The share of a client grows with what others give back.
+                if case .read = start { state.queue.lookAgainAtOneBeyondShare() }
                 var isExemptionFree = !gate.isExempt.load(ordering: .sequentiallyConsistent)
                 while let connection = state.queue.next(memory(start, mayStart: free >= 0 || isExemptionFree)) {
                     if free < 0 { isExemptionFree = false }
@@ -118,7 +127,8 @@ extension ProcessBudget {
 
     /// Whether what a client has is more than its share.
     private func isBeyondShare(_ start: Start, _ account: ClientAccount) -> Bool {
-        account.usedBytes > clientMax || start == .read && smallReads.isBeyondShare(account)
+        guard start == .read else { return account.usedBytes > clientMax }
+        return account.usedBytes > readShare || smallReads.isBeyondShare(account)
     }
 
     private func memory(_ start: Start, mayStart: Bool) -> StartQueue.Memory {

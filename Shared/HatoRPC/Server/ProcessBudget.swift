@@ -10,8 +10,8 @@ import Synchronization
 /// - Lines that grow beyond one read claim the buffer they will lie in (`LineClaims`). They get three quarters of the
 ///   limit; so all claims together leave free memory for responses.
 /// - The size of a read's result is not known before. It starts with a small reservation; all of these take a quarter
-///   of the limit at most. While a client holds more than its share, or all hold more than the limit, only one at a
-///   time of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes,
+///   of the limit at most. While a client holds more than its share, which is no more than what is free, or all hold
+///   more than the limit, only one at a time of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes,
 ///   while all hold more than three quarters of the limit, or seven eighths if it is of medium length: what is written
 ///   in large pieces leaves memory for small reads, and long lines leave some for shorter ones.
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).

@@ -20,6 +20,8 @@ struct StartQueue {
     private var names: [UInt64: String] = [:]
     /// Clients to look at, by turn.
     private var turns = IndexedHeap<String, UInt64>()
+    /// Clients beyond their share, whose exemptions are taken, by the time of the last look.
+    private var beyondShare = IndexedHeap<String, UInt64>()
     private var lastTurn: UInt64 = 0
 
     var waitingCount: Int { names.count }
@@ -42,6 +44,7 @@ struct StartQueue {
         if clients[client]?.isEmpty == true {
             clients[client] = nil
             turns.remove(client)
+            beyondShare.remove(client)
         }
         return client
     }
@@ -49,8 +52,20 @@ struct StartQueue {
     /// A client holds less, or its exemption is free.
     mutating func lookAgain(_ client: String) {
         guard clients[client] != nil, !turns.contains(client) else { return }
+        beyondShare.remove(client)
         lastTurn += 1
         turns.insert(client, lastTurn)
+    }
+
+    /// Others hold less: shares may have grown. Each time another client is looked at.
+    mutating func lookAgainAtOneBeyondShare() {
+        if let client = beyondShare.first?.key { lookAgain(client) }
+    }
+
+    private mutating func isLeftBeyondShare(_ client: String) {
+        guard clients[client] != nil else { return }
+        lastTurn += 1
+        beyondShare.insert(client, lastTurn)
     }
 
     /// The next connection that looks again, which is forgotten; nil: all must wait.
@@ -59,11 +74,14 @@ struct StartQueue {
             let isBeyondShare = memory.isBeyondShare(client)
             guard isBeyondShare || memory.mayStart else { return nil }
             turns.remove(client)
-            if isBeyondShare, !memory.isExemptionFree(client) { continue }
+            if isBeyondShare, !memory.isExemptionFree(client) {
+                isLeftBeyondShare(client)
+                continue
+            }
             guard let connection = clients[client]?.first?.key else { continue }
             forget(connection)
             // The others of a client beyond its share wait for the exemption that this one takes.
-            if !isBeyondShare { lookAgain(client) }
+            if isBeyondShare { isLeftBeyondShare(client) } else { lookAgain(client) }
             return connection
         }
         return nil

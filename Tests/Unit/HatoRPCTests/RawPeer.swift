@@ -4,6 +4,10 @@ import NIOPosix
 import Synchronization
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 /// A socket that sends whatever bytes a test likes and hands back lines.
 final class RawPeer: Sendable {
     static let deadline = TimeAmount.seconds(240)
@@ -85,6 +89,13 @@ final class RawPeer: Sendable {
     }
 
     func close() async { try? await channel.close() }
+
+    /// Closes with a reset: what is on its way in either direction is lost.
+    func reset() async throws {
+        let socket = try #require(channel as? any SocketOptionProvider)
+        try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        await close()
+    }
 }
 
 private final class LineCollector: ChannelInboundHandler {

@@ -111,6 +111,28 @@ struct ServerTests {
         await service.stop()
     }
 
+    /// The channel of a connection that is reset would first read everything that the peer has left.
+    @Test func whatALostPeerHasLeftIsNotRead() async throws {
+        let service = try await TestService()
+        let (observer, peer) = (try await service.peer(), try await service.peer())
+        _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
+        // What is behind it waits for it, and 64 KiB of that are read.
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"never"}}"#)
+        await service.gates.arrivals(1)
+        peer.sendLater(String(repeating: "\n", count: 300 << 10))
+        func metric(_ name: String) async throws -> Int? {
+            let response = try await observer.call("service.metrics", #"{"auth":"admin"}"#)
+            let line = response["result"]?["text"]?.string?.split(separator: "\n").first { $0.hasPrefix(name) }
+            return line?.split(separator: " ").last.flatMap { Int($0) }
+        }
+        try await eventually("64 KiB are read") { try await metric("hato_rpc_read_bytes_total") ?? 0 > 64 << 10 }
+        try await peer.reset()
+        try await eventually("it has closed") { try await metric("hato_rpc_connections{") == 1 }
+        #expect(try await metric("hato_rpc_read_bytes_total") ?? .max < 160 << 10)
+        service.gates.open("never")
+        await service.stop()
+    }
+
     @Test func configIsForAdministrators() async throws {
         let service = try await TestService { $0.settings = { ["port": 1] } }
         let peer = try await service.peer()
