@@ -69,7 +69,8 @@ public final class RPCServer: Sendable {
         let limits = configuration.limits
         let acceptedMax = ConnectionAdmission.Limits(limits).acceptedMax
         let bootstrap = ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 1_024)
+            // As many as Linux queues for one socket (somaxconn): beyond, a client tries again after seconds.
+            .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
