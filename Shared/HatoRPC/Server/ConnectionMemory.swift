@@ -17,7 +17,7 @@ final class ConnectionMemory {
 
     init(_ state: ConnectionState) {
         self.state = state
-        account = state.server.budget.enter(state.connection.client(speakingAs: .nobody))
+        account = state.server.budget.clients.enter(state.connection.client(speakingAs: .nobody))
     }
 
     /// Whether client and process may hold more.
@@ -44,13 +44,13 @@ final class ConnectionMemory {
 
     /// Another client is charged from now on.
     func charge(to client: String) {
-        let next = budget.enter(client)
+        let next = budget.clients.enter(client)
         let (counted, reads) = (state.machine.countedBytes, countedReads)
         budget.smallReads.changed(by: reads, of: next)
         budget.smallReads.changed(by: -reads, of: account)
         budget.add(counted, to: next)
         budget.add(-counted, to: account)
-        budget.leave(account)
+        budget.clients.leave(account)
         account = next
     }
 
@@ -62,7 +62,7 @@ final class ConnectionMemory {
         exemption = nil
         countReads(0)
         budget.add(-counted, to: account)
-        budget.leave(account)
+        budget.clients.leave(account)
     }
 
     /// Counts what the channel has been given and keeps until it has closed, for longer than the connection is counted.
@@ -70,11 +70,11 @@ final class ConnectionMemory {
     /// - Returns: what ends that.
     func countUntilClosed(_ count: Int) -> @Sendable () -> Void {
         let budget = budget
-        let account = budget.enter(account.name)
+        let account = budget.clients.enter(account.name)
         budget.add(count, to: account)
         return {
             budget.add(-count, to: account)
-            budget.leave(account)
+            budget.clients.leave(account)
         }
     }
 

@@ -23,8 +23,8 @@ extension ProcessBudget {
             && (start != .read || smallReads.free > 0)
     }
 
-    /// What a client may hold when another read of it starts: no more than all leave free. So a few clients that take no
-    /// results leave free what each of them holds. While all hold more than the limit, they wait for each other.
+    /// What a client may hold when another read of it starts: no more than all leave free. So a few clients that take
+    /// no results leave free what each of them holds. While all hold more than the limit, they wait for each other.
     var readShare: Int {
         let free = limit - usedBytes
         return free < 0 ? clientMax : min(clientMax, free)
@@ -133,9 +133,9 @@ extension ProcessBudget {
 
     private func memory(_ start: Start, mayStart: Bool) -> StartQueue.Memory {
         StartQueue.Memory(
-            mayStart: mayStart, isBeyondShare: { self.account(of: $0).map { self.isBeyondShare(start, $0) } ?? false },
+            mayStart: mayStart, isBeyondShare: { self.clients[$0].map { self.isBeyondShare(start, $0) } ?? false },
             isExemptionFree: { name in
-                !(self.account(of: name)?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
+                !(self.clients[name]?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
             })
     }
 

@@ -11,20 +11,16 @@ import Synchronization
 ///   limit; so all claims together leave free memory for responses.
 /// - The size of a read's result is not known before. It starts with a small reservation; all of these take a quarter
 ///   of the limit at most. While a client holds more than its share, which is no more than what is free, or all hold
-///   more than the limit, only one at a time of that client, or in all, starts (`StartQueue`). So does a line whose values take many times its bytes,
-///   while all hold more than three quarters of the limit, or seven eighths if it is of medium length: what is written
-///   in large pieces leaves memory for small reads, and long lines leave some for shorter ones.
+///   more than the limit, only one at a time of that client, or in all, starts (`StartQueue`). So does a line whose
+///   values take many times its bytes, while all hold more than three quarters of the limit, or seven eighths if it is
+///   of medium length: what is written in large pieces leaves memory for small reads, and long lines leave some for
+///   shorter ones.
 /// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
 /// Released bytes continue the waiting uses that fit, at a cost logarithmic in their number. Counts are atomic; each
 /// queue is behind a mutex of its own, and no callback runs under a mutex.
 final class ProcessBudget: Sendable {
-    private struct Client {
-        var account: ClientAccount
-        var connections = 0
-    }
-
     let limit: Int
     let clientMax: Int
     /// What a read reserves when it starts.
@@ -32,7 +28,7 @@ final class ProcessBudget: Sendable {
     /// The reads that have such a reservation.
     let smallReads: SmallReads
     private let used = Atomic(0)
-    private let clients = Mutex<[String: Client]>([:])
+    let clients = ClientAccounts()
     /// See ProcessBudget+Lines.swift.
     let lines: Mutex<LineState>
     let linesMax: Int
@@ -81,33 +77,10 @@ final class ProcessBudget: Sendable {
         offerStarts()
     }
 
-    // MARK: Clients
-
-    /// The account of a client; to be left as often as it is entered.
-    func enter(_ name: String) -> ClientAccount {
-        clients.withLock { clients in
-            var client = clients[name] ?? Client(account: ClientAccount(name))
-            client.connections += 1
-            clients[name] = client
-            return client.account
-        }
-    }
-
-    func leave(_ account: ClientAccount) {
-        clients.withLock { clients in
-            guard var client = clients[account.name] else { return }
-            client.connections -= 1
-            clients[account.name] = client.connections > 0 ? client : nil
-        }
-    }
-
-    /// The account of the client of this name, as long as it is entered.
-    func account(of name: String) -> ClientAccount? { clients.withLock { $0[name]?.account } }
+    // MARK: Counting
 
     /// What the client of this name holds.
-    func usedBytes(of name: String) -> Int { account(of: name)?.usedBytes ?? 0 }
-
-    // MARK: Counting
+    func usedBytes(of name: String) -> Int { clients[name]?.usedBytes ?? 0 }
 
     /// Counts what a client holds more, or less.
     func add(_ change: Int, to account: ClientAccount) {
@@ -161,38 +134,4 @@ final class ProcessBudget: Sendable {
             || holdsEvents && areEventsAwaited(butBy: connection)
             || lines.withLock { $0.queue.isAwaited(connection, of: client.name) }
     }
-}
-
-/// What one client holds over all its connections.
-final class ClientAccount: Sendable {
-    let name: String
-    private let used = Atomic(0)
-    private let reads = Atomic(0)
-    /// Whether the one request runs that may although the client holds too much.
-    let isStartExempt = Atomic(false)
-    private let waiting = Atomic(false)
-
-    init(_ name: String) { self.name = name }
-
-    /// A user, wherever the connections come from; else the address.
-    static func name(_ caller: Caller, _ address: ClientAddress) -> String {
-        // Made for each read: concatenation is faster than interpolation.
-        if case .user(let user) = caller { return "user " + user.uid }
-        return "address \(address.network)"
-    }
-
-    var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
-
-    /// Reads of the client that have a small reservation.
-    var smallReads: Int { reads.load(ordering: .sequentiallyConsistent) }
-
-    func addReads(_ change: Int) { reads.wrappingAdd(change, ordering: .sequentiallyConsistent) }
-
-    fileprivate func add(_ change: Int) { used.wrappingAdd(change, ordering: .sequentiallyConsistent) }
-
-    /// Whether something of the client may wait for it to hold less.
-    var isWaiting: Bool { waiting.load(ordering: .sequentiallyConsistent) }
-
-    /// Set before what the client holds is looked at, so that what is given back later is noticed.
-    func setWaiting(_ isWaiting: Bool) { waiting.store(isWaiting, ordering: .sequentiallyConsistent) }
 }

@@ -114,7 +114,7 @@ struct BudgetTests {
 
     @Test func longBatchesThatAreTakenAlthoughTooMuchIsHeldDoNotGather() throws {
         let world = World { $0.processBytesInFlightMax = 200_000 }
-        let elsewhere = world.state.budget.enter("elsewhere")
+        let elsewhere = world.state.budget.clients.enter("elsewhere")
         world.state.budget.add(400_000, to: elsewhere)
         world.gates.open("early")
         let entries = [String](repeating: world.request("early"), count: 100).joined(separator: ",")
@@ -133,7 +133,7 @@ struct BudgetTests {
 
     @Test func whatAClosingPeerHasSentIsRefusedWhereItMayNotBeHeld() throws {
         let world = World { $0.processBytesInFlightMax = 10_000 }
-        let elsewhere = world.state.budget.enter("elsewhere")
+        let elsewhere = world.state.budget.clients.enter("elsewhere")
         world.state.budget.add(20_000, to: elsewhere)
         // The line of the first may grow although nothing fits.
         let channels = try (0..<3).map { _ in try world.connect() }
@@ -154,7 +154,7 @@ struct BudgetTests {
     @Test func onlyOneReadAtATimeStartsWhileTheProcessHoldsTooMuch() throws {
         let world = World { $0.processBytesInFlightMax = 10_000 }
         let (one, other) = (try world.connect(), try world.connect())
-        let elsewhere = world.state.budget.enter("elsewhere")
+        let elsewhere = world.state.budget.clients.enter("elsewhere")
         world.state.budget.add(20_000, to: elsewhere)
         try world.say(world.request("one"), on: one)
         try world.say(world.request("other"), on: other)
@@ -180,7 +180,7 @@ struct BudgetTests {
     @Test func aConnectionThatClosesGivesTheOneReadBack() throws {
         let world = World { $0.processBytesInFlightMax = 10_000 }
         let (one, other) = (try world.connect(), try world.connect())
-        let elsewhere = world.state.budget.enter("elsewhere")
+        let elsewhere = world.state.budget.clients.enter("elsewhere")
         world.state.budget.add(20_000, to: elsewhere)
         try world.say(world.request("one"), on: one)
         try world.say(world.request("other"), on: other)

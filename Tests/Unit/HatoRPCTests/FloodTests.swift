@@ -263,7 +263,7 @@ struct FloodTests {
         try slow.send([UInt8](repeating: UInt8(ascii: "["), count: 30_000))
         server.loop.advanceTime(by: .seconds(60))
         #expect(slow.isOpen)
-        server.state.budget.add(Self.limit, to: server.state.budget.enter("filler"))
+        server.state.budget.add(Self.limit, to: server.state.budget.clients.enter("filler"))
         server.loop.advanceTime(by: .seconds(6))
         #expect(try slow.received().contains("line_stalled"))
     }
@@ -295,7 +295,7 @@ struct FloodTests {
 
     @Test func userWhoseResponsesFillItsShareWaitsForThemAlone() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 250)
-        let (hostile, other) = (budget.enter("mallory"), budget.enter("anna"))
+        let (hostile, other) = (budget.clients.enter("mallory"), budget.clients.enter("anna"))
         budget.add(260, to: hostile)
         #expect(!budget.mayStart(.read, hostile))
         #expect(budget.mayStart(.read, other))
@@ -312,7 +312,7 @@ struct FloodTests {
 
     @Test func lineOfTheClientThatHoldsTheLeastGoesOnWhereNothingFits() {
         let budget = ProcessBudget(limit: 1_000, clientMax: 1_000)
-        let accounts = ["filler", "anna", "mallory", "bea"].map { budget.enter($0) }
+        let accounts = ["filler", "anna", "mallory", "bea"].map { budget.clients.enter($0) }
         for (account, bytes) in zip(accounts, [650, 30, 30, 10]) { budget.add(bytes, to: account) }
         let resumed = Shared<[UInt64]>([])
         func claim(_ connection: UInt64, of index: Int) -> Bool {
@@ -342,7 +342,7 @@ struct FloodTests {
             $0.processBytesInFlightMax = 8 << 20
         }
         let filler = try server.peer("filler")
-        server.state.budget.add(6 << 20, to: server.state.budget.enter("filler"))
+        server.state.budget.add(6 << 20, to: server.state.budget.clients.enter("filler"))
         let slow = try server.peer("mallory")
         try slow.send(Array(Self.half[..<(300 << 10)]))
         let other = try server.peer("anna")

@@ -35,7 +35,7 @@ struct ReadBufferAllocatorTests {
 
     @Test func noBufferIsLargeWhileMuchIsHeld() {
         let budget = ProcessBudget(RPCLimits())
-        let account = budget.enter("address 192.0.2.1")
+        let account = budget.clients.enter("address 192.0.2.1")
         var pool = NIOPooledRecvBufferAllocator(
             capacity: 1, recvAllocator: ReadBufferAllocator(maximum: LineIntake.readBytesMax, budget))
         for _ in 0..<8 { _ = read(.max, &pool) }

@@ -7,8 +7,8 @@ import Testing
 struct StartTests {
     @Test func oneRequestIsCalledForAnExemptionAndOthersAsMemoryIsFree() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 1_000, readBytes: 10)
-        let accounts = (0..<100).map { budget.enter("user\($0)") }
-        let filler = budget.enter("filler")
+        let accounts = (0..<100).map { budget.clients.enter("user\($0)") }
+        let filler = budget.clients.enter("filler")
         budget.add(1_000, to: filler)
         budget.add(1, to: filler)
         let exemption = try #require(budget.takeExemption(.read, accounts[0]))
@@ -31,7 +31,7 @@ struct StartTests {
 
     @Test func linesLeaveMemoryForReads() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 1_000, readBytes: 10)
-        let (writer, reader) = (budget.enter("writer"), budget.enter("reader"))
+        let (writer, reader) = (budget.clients.enter("writer"), budget.clients.enter("reader"))
         budget.add(800, to: writer)
         #expect(!budget.mayStart(.line, writer) && budget.mayStart(.read, reader))
         #expect(budget.mayStart(.mediumLine, reader), "long lines leave memory for shorter ones, too")
@@ -54,7 +54,7 @@ struct StartTests {
 
     @Test func requestsOfAClientBeyondItsShareGoOnOneByOne() throws {
         let budget = ProcessBudget(limit: 10_000, clientMax: 100, readBytes: 10)
-        let (mallory, anna) = (budget.enter("mallory"), budget.enter("anna"))
+        let (mallory, anna) = (budget.clients.enter("mallory"), budget.clients.enter("anna"))
         budget.add(200, to: mallory)
         let exemption = try #require(budget.takeExemption(.read, mallory))
         let called = Shared<[UInt64]>([])
@@ -77,12 +77,12 @@ struct StartTests {
 
     @Test func fewClientsThatTakeNoResultsLeaveMemoryToOthers() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 250, readBytes: 10)
-        let hostile = (1...8).map { budget.enter("mallory \($0)") }
+        let hostile = (1...8).map { budget.clients.enter("mallory \($0)") }
         for account in (0..<100).flatMap({ _ in hostile }) where budget.mayStart(.read, account) {
             budget.add(10, to: account)
         }
         #expect(hostile.allSatisfy { $0.usedBytes > 100 }, "a ninth each")
-        let anna = budget.enter("anna")
+        let anna = budget.clients.enter("anna")
         for _ in 0..<5 {
             #expect(budget.mayStart(.read, anna))
             budget.add(10, to: anna)
@@ -91,7 +91,7 @@ struct StartTests {
 
     @Test func clientBeyondItsShareGoesOnWhenOthersGiveBackMemory() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 500, readBytes: 10)
-        let (anna, bea) = (budget.enter("anna"), budget.enter("bea"))
+        let (anna, bea) = (budget.clients.enter("anna"), budget.clients.enter("bea"))
         budget.add(300, to: anna)
         budget.add(500, to: bea)
         #expect(!budget.mayStart(.read, anna))
