@@ -77,21 +77,33 @@ final class AttemptLedger: Sendable {
     /// Counts a code among those of all addresses. Throws `AuthError.tooManyAttempts`.
     func admitCodeOfAll() throws { try take(Origin(kind: .code), limits.codes) }
 
-    /// Counts digits as wrong, until `endGuess`, for the address and among those of all addresses. Throws
-    /// `AuthError.tooManyAttempts`; if it does not throw, the caller must call `endGuess` once.
-    func beginGuess(from address: ClientAddress?) throws {
-        let origin = origin(.guess, address)
-        if let origin { try take(origin, limits.wrongDigitsPerAddress) }
-        do { try take(Origin(kind: .guess), limits.wrongDigits) } catch {
-            if let origin { giveBack(origin, limits.wrongDigitsPerAddress) }
+    /// Counts digits as wrong, until `endGuess`, for their address, for the network and among those of all networks;
+    /// not among the last from a network that is known. Throws `AuthError.tooManyAttempts`; if it does not throw, the
+    /// caller must call `endGuess` once.
+    func beginGuess(_ target: Target, from address: ClientAddress?) throws {
+        var taken: [(Origin, RateLimit)] = []
+        do {
+            for (origin, limit) in guesses(target, address) {
+                try take(origin, limit)
+                taken.append((origin, limit))
+            }
+            try begin(target)
+        } catch {
+            for (origin, limit) in taken { giveBack(origin, limit) }
             throw error
         }
     }
 
-    func endGuess(from address: ClientAddress?, isWrong: Bool) {
-        guard !isWrong else { return }
-        if let origin = origin(.guess, address) { giveBack(origin, limits.wrongDigitsPerAddress) }
-        giveBack(Origin(kind: .guess), limits.wrongDigits)
+    /// - Parameter isRight: nil when the digits were not compared.
+    func endGuess(_ target: Target, from address: ClientAddress?, isRight: Bool?) {
+        end(target, isRight: isRight)
+        guard isRight != false else { return }
+        for (origin, limit) in guesses(target, address) { giveBack(origin, limit) }
+    }
+
+    private func guesses(_ target: Target, _ address: ClientAddress?) -> [(Origin, RateLimit)] {
+        let all = target.isKnown ? [] : [(Origin(kind: .guess), limits.wrongDigits)]
+        return (origin(.guess, address).map { [($0, limits.wrongDigitsPerAddress)] } ?? []) + all
     }
 
     /// Nil where the address is not counted. Codes and guesses are limited for all addresses together, too: a customer

@@ -4,10 +4,20 @@ import Synchronization
 final class CodeRequestLedger: Sendable {
     /// For what requests are counted.
     enum Subject: Hashable, Sendable {
+        /// An address, for requests from anywhere.
         case address(String)
         case account(String)
-        /// An address, for a network from which its account has signed in before: others do not use up its codes.
-        case known(String, network: String)
+        /// An address, for requests from one network.
+        case requester(String, network: String)
+    }
+
+    /// What becomes of a request.
+    enum Admission: Hashable, Sendable {
+        case admitted
+        /// Others have requested too much for the address: this one counts, and no mail is sent. To say so would show
+        /// more than who asks may know.
+        case silent(retryAfterMilliseconds: Int64)
+        case refused(retryAfterMilliseconds: Int64)
     }
 
     private let limits: AuthLimits
@@ -19,20 +29,26 @@ final class CodeRequestLedger: Sendable {
         self.now = now
     }
 
-    /// Counts a request for all subjects; when one of them has requested too much, for none, and returns the
-    /// milliseconds to wait.
-    func take(_ subjects: [Subject]) -> Int64? {
+    /// Counts a request for all subjects; for none when one of them has requested too much. Where only an address has,
+    /// it counts for the others.
+    func take(_ subjects: [Subject]) -> Admission {
         let now = now()
         let policy = CodeRequestPolicy(
             pauseMs: limits.codePauseMs, perHourMax: limits.codesPerHourMax)
         return requests.withLock { requests in
-            let times = subjects.map { requests[$0] ?? [] }
-            if let wait = times.compactMap({ policy.wait($0, now: now) }).max() { return wait }
-            for (subject, times) in zip(subjects, times) {
+            var (own, others): (Int64, Int64) = (0, 0)
+            for subject in subjects {
+                let wait = policy.wait(requests[subject] ?? [], now: now) ?? 0
+                if case .address = subject { others = max(others, wait) } else { own = max(own, wait) }
+            }
+            if own > 0 { return .refused(retryAfterMilliseconds: max(own, others)) }
+            for subject in subjects {
+                if others > 0, case .address = subject { continue }
+                let times = requests[subject] ?? []
                 _ = requests.evict(for: subject, countMax: limits.attemptEntriesMax)
                 requests.set(subject, policy.requested(times, now: now))
             }
-            return nil
+            return others > 0 ? .silent(retryAfterMilliseconds: others) : .admitted
         }
     }
 

@@ -83,21 +83,10 @@ struct CodeChecker: Sendable {
         from origin: CallOrigin, _ body: @escaping @Sendable (CodeRecord, AuthTransaction) throws -> Outcome
     ) async throws -> Outcome {
         try service.attempts.admit(.signIn, from: origin.address)
-        let target = target(of: origin)
-        if let target {
-            try service.attempts.beginGuess(from: origin.address)
-            do { try service.attempts.begin(target) } catch {
-                service.attempts.endGuess(from: origin.address, isWrong: false)
-                throw error
-            }
-        }
+        let target = try await target(of: origin)
+        if let target { try service.attempts.beginGuess(target, from: origin.address) }
         var isRight: Bool?
-        defer {
-            if let target {
-                service.attempts.end(target, isRight: isRight)
-                service.attempts.endGuess(from: origin.address, isWrong: isRight == false)
-            }
-        }
+        defer { if let target { service.attempts.endGuess(target, from: origin.address, isRight: isRight) } }
         let taken = try await service.write { [self] rows -> Result<Outcome, AuthError> in
             switch try find(in: rows, now: service.environment.now()) {
             case .right(let record): return .success(try body(record, rows))
@@ -115,9 +104,13 @@ struct CodeChecker: Sendable {
         return try taken.get()
     }
 
-    /// Digits can be guessed; the long form cannot.
-    private func target(of origin: CallOrigin) -> AttemptLedger.Target? {
+    /// Digits can be guessed; the long form cannot. Who guesses elsewhere does not keep the owner of the address out,
+    /// where that has signed in before.
+    private func target(of origin: CallOrigin) async throws -> AttemptLedger.Target? {
         guard case .digits = code, let address else { return nil }
-        return AttemptLedger.Target(account: "code:\(address)", network: origin.address?.site ?? "")
+        let account = try await service.store.read { try AccountRows.find(.email(address), in: $0) }
+        let isKnown = NetworkMark(origin.address, key: service.refreshKey).isContained(in: account?.networks)
+        let network = isKnown ? origin.address?.network : origin.address?.site
+        return AttemptLedger.Target(account: "code:\(address)", network: network ?? "", isKnown: isKnown)
     }
 }

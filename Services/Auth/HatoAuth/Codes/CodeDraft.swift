@@ -35,7 +35,9 @@ struct CodeDraft: Sendable {
     private func completed(to address: String, _ account: AccountRecord?) -> (CodeRecord, MailRecord) {
         var (code, mail) = (code, mail)
         (code.to, code.uid, code.email, code.validSince) = (address, account?.uid, account?.email, account?.validSince)
-        (mail.to, mail.hasAccount) = (address, account != nil)
+        mail.to = address
+        // Anyone can make accounts with addresses of others, or of hosts that answer slowly.
+        mail.hasAccount = account?.emailVerified == true && account?.email == address
         let end = hasLink || code.digitsUntil == nil ? code.expiresAt : code.digitsUntil ?? code.expiresAt
         mail.until = min(end, code.createdAt + MailRetryPolicy.tryFor)
         return (code, mail)

@@ -11,6 +11,8 @@ final class MailSender: Sendable {
     private struct State {
         /// Of the server, in a row.
         var failures = 0
+        /// Mails in a row at whose own steps the server has failed.
+        var mailsFailed = 0
         /// Milliseconds since 1970; while it is later, no mail is sent.
         var pausedUntil: Int64 = 0
         /// Why the server accepts no mail; nil while it does.
@@ -130,11 +132,13 @@ final class MailSender: Sendable {
         case .temporary(let failure):
             metrics.count(.mailDelayed)
             var later = MailRetryPolicy.failed(mail, failure.description, now: environment.now(), random: random)
-            if failure.concernsServer {
+            if failure.concernsServer, failure.step.isOfOneMail {
+                // The mail may be why the connection ended: others go first. Those of many are the server's.
+                if mailFailed() >= Self.mailsFailedMax { serverFailed(failure, random: random) }
+            } else if failure.concernsServer {
                 serverFailed(failure, random: random)
-                // The server has not seen the mail: it is as due as before. Otherwise others go first: the mail may be
-                // why the connection ended.
-                if !failure.step.isOfOneMail { later.nextAt = mail.nextAt }
+                // The server has not seen the mail: it is as due as before.
+                later.nextAt = mail.nextAt
             } else {
                 serverTook()
             }
@@ -165,6 +169,16 @@ final class MailSender: Sendable {
 
     private func serverTook() {
         state.withLock { state in state = State() }
+    }
+
+    private static let mailsFailedMax = 3
+
+    /// Returns how many mails have failed in a row at a step of their own.
+    private func mailFailed() -> Int {
+        state.withLock { state in
+            state.mailsFailed += 1
+            return state.mailsFailed
+        }
     }
 
     private func serverFailed(_ failure: MailFailure, random: Double) {

@@ -21,7 +21,7 @@ struct CodeMethods: AuthMethods {
         let returnsCode = request.returnCode == true
         try refuse(request, isPrivileged: isPrivileged)
         let subject = try subject(of: request, origin)
-        if !isPrivileged { try await admit(subject, origin) }
+        let isSilent = isPrivileged ? false : try await admit(subject, origin)
         let policy = IssuePolicy(
             makesAccounts: SignUpPolicy(configuration).allowsCodeSignUp(of: subject.address),
             hides: configuration.hidesWhoExists && !isPrivileged)
@@ -30,6 +30,10 @@ struct CodeMethods: AuthMethods {
         draft.code.session = subject.session
         let issued = try await service.write { [self, draft] rows -> CodeRecord? in
             var queue = try MailQueueChange(configuration.limits, in: rows)
+            guard !isSilent else {
+                try draft.issueNothing(subject, queue, in: rows)
+                return nil
+            }
             let resolution = try subject.resolve(
                 service, makesAccounts: policy.makesAccounts, now: draft.code.createdAt, in: rows)
             switch resolution {
@@ -106,35 +110,48 @@ struct CodeMethods: AuthMethods {
     }
 
     /// Counts the request by the client, by the address and by the account, and at last among all of them: what one
-    /// client requests too often takes nothing from the others.
-    private func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws {
+    /// client requests too often takes nothing from the others. Returns whether nothing is sent because others have
+    /// requested too much for the address: an error would show strangers from which networks its owner is known.
+    private func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> Bool {
         try attempts.admit(.code, from: origin.address)
         let subjects = try await counted(subject, origin)
-        if let wait = service.codeRequests.take(subjects) {
-            throw subject.type == .passwordReset
-                ? AuthError.tooManyResets(retryAfterMilliseconds: wait)
-                : AuthError.tooManyAttempts(retryAfterMilliseconds: wait)
+        switch service.codeRequests.take(subjects) {
+        case .admitted: break
+        case .silent(let wait):
+            guard case .email = subject.account, configuration.hidesWhoExists else { throw tooMany(subject, wait) }
+            return true
+        case .refused(let wait): throw tooMany(subject, wait)
         }
         do { try attempts.admitCodeOfAll() } catch {
             service.codeRequests.giveBack(subjects)
             throw error
         }
+        return false
     }
 
+    private func tooMany(_ subject: CodeSubject, _ wait: Int64) -> AuthError {
+        subject.type == .passwordReset
+            ? .tooManyResets(retryAfterMilliseconds: wait) : .tooManyAttempts(retryAfterMilliseconds: wait)
+    }
+
+    /// Requests from a network from which the account has signed in before do not count for its address: others do not
+    /// use up its codes.
     private func counted(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> [CodeRequestLedger.Subject] {
-        let mark = NetworkMark(origin.address, key: service.refreshKey)
-        func address(_ email: String, of account: AccountRecord?) -> CodeRequestLedger.Subject {
-            guard let network = mark.text, mark.isContained(in: account?.networks) else { return .address(email) }
-            return .known(email, network: network)
-        }
         var subjects: [CodeRequestLedger.Subject] = []
+        func count(_ email: String, of account: AccountRecord?) {
+            let mark = NetworkMark(origin.address, key: service.refreshKey)
+            let isKnown = mark.isContained(in: account?.networks)
+            let network = isKnown ? origin.address?.network : origin.address?.site
+            subjects.append(.requester(email, network: network ?? ""))
+            if !isKnown { subjects.append(.address(email)) }
+        }
         switch subject.account {
         case .own(let user):
             subjects.append(.account(user.uid))
             let account = try await store.read { try AccountRows.find(user.uid, in: $0) }
-            if subject.newEmail == nil, let email = account?.email { subjects.append(address(email, of: account)) }
+            if subject.newEmail == nil, let email = account?.email { count(email, of: account) }
         case .email(let email):
-            subjects.append(address(email, of: try await store.read { try AccountRows.find(.email(email), in: $0) }))
+            count(email, of: try await store.read { try AccountRows.find(.email(email), in: $0) })
         }
         if let newEmail = subject.newEmail { subjects.append(.address(newEmail)) }
         return subjects

@@ -11,7 +11,7 @@ struct MailRecord: Sendable {
     var code: [UInt8]
     var to: String
     var type: Auth.CodeType
-    /// Whether its address was that of an account: such mails are sent before others.
+    /// Whether its address was that of an account, and proved: such mails are sent before others.
     var hasAccount = false
     var locale: String
     var continueUrl: String?
