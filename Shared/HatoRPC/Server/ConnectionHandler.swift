@@ -264,7 +264,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         last.writeBytes(Response.bytes(id: "null", error: error))
         last.writeString("\n")
         context.writeAndFlush(wrapOutboundOut(last)).whenComplete { _ in channel.close(promise: nil) }
-        closeAtLatest(in: min(2, server.limits.stalledPeerSecondsMax), channel)
+        closeAtLatest(in: server.limits.stalledPeerSecondsMax, channel)
         ended()
     }
 }
