@@ -1,7 +1,8 @@
+import HatoModel
 import Synchronization
 
 /// The accounts of the clients that have connections. Part of `ProcessBudget`.
-struct ClientAccounts: ~Copyable, Sendable {
+final class ClientAccounts: Sendable {
     private struct Client {
         var account: ClientAccount
         var connections = 0
@@ -28,7 +29,7 @@ struct ClientAccounts: ~Copyable, Sendable {
     }
 
     /// The account of the client of this name, as long as it is entered.
-    subscript(name: String) -> ClientAccount? { clients.withLock { $0[name]?.account } }
+    func account(of name: String) -> ClientAccount? { clients.withLock { $0[name]?.account } }
 }
 
 /// What one client holds over all its connections.

@@ -43,7 +43,7 @@ extension ProcessBudget {
 
     /// Counts a line that is read elsewhere, and may outlive its connection, until the value that is returned goes.
     func charge(_ count: Int, to account: ClientAccount) -> LineCharge {
-        let account = enter(account.name)
+        let account = clients.enter(account.name)
         lines.withLock { $0.queue.chargeBegan(of: account.name) }
         add(count, to: account)
         return LineCharge(count, of: account, in: self)
@@ -54,7 +54,7 @@ extension ProcessBudget {
     fileprivate func end(_ charge: LineCharge, _ count: Int) {
         lines.withLock { $0.queue.chargeEnded(of: charge.account.name) }
         add(-count, to: charge.account)
-        leave(charge.account)
+        clients.leave(charge.account)
         offerLines()
     }
 

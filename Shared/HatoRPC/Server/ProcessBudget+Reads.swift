@@ -87,7 +87,7 @@ extension ProcessBudget {
         granted: @escaping @Sendable (ReadReservation) -> Void
     ) {
         // The account must exist until the reservation goes, also when its connections are gone.
-        let account = enter(account.name)
+        let account = clients.enter(account.name)
         account.setWaiting(true)
         largeReads.withLock { state in
             state.lastID += 1
@@ -123,7 +123,7 @@ extension ProcessBudget {
                 .flatMap { state.queues[$0].closed(connection, of: account.name) }
                 .compactMap { state.waiting.removeValue(forKey: $0) }
         }
-        for read in dropped where read.reservation == nil { leave(read.account) }
+        for read in dropped where read.reservation == nil { clients.leave(read.account) }
     }
 
     /// Grants what can be granted now.
@@ -155,7 +155,7 @@ extension ProcessBudget {
 
     fileprivate func readTaken(_ id: UInt64, _ size: Int, _ account: ClientAccount, _ end: ReadReservation.Outcome) {
         largeReads.withLock { $0.queues[size].taken(id, end, at: Self.now) }
-        leave(account)
+        clients.leave(account)
         grantReads()
     }
 

@@ -133,9 +133,10 @@ extension ProcessBudget {
 
     private func memory(_ start: Start, mayStart: Bool) -> StartQueue.Memory {
         StartQueue.Memory(
-            mayStart: mayStart, isBeyondShare: { self.clients[$0].map { self.isBeyondShare(start, $0) } ?? false },
+            mayStart: mayStart,
+            isBeyondShare: { self.clients.account(of: $0).map { self.isBeyondShare(start, $0) } ?? false },
             isExemptionFree: { name in
-                !(self.clients[name]?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
+                !(self.clients.account(of: name)?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
             })
     }
 

@@ -80,7 +80,7 @@ final class ProcessBudget: Sendable {
     // MARK: Counting
 
     /// What the client of this name holds.
-    func usedBytes(of name: String) -> Int { clients[name]?.usedBytes ?? 0 }
+    func usedBytes(of name: String) -> Int { clients.account(of: name)?.usedBytes ?? 0 }
 
     /// Counts what a client holds more, or less.
     func add(_ change: Int, to account: ClientAccount) {

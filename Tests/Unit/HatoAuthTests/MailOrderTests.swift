@@ -49,7 +49,7 @@ struct MailOrderTests {
         try await bench.sendMails()
         #expect(mails.mails.map(\.to) == (0..<3).map { "a\($0)@example.com" })
         #expect(bench.service.health.checks["mail"] == "RCPT: 421", "no recipient is named")
-        #expect(try await bench.queue().last?.error == "RCPT: 421 <a@example.com>: not now", "administrators read it")
+        #expect(try await bench.queue().first?.error == "RCPT: 421 <a@example.com>: not now", "administrators read it")
     }
 
     @Test func mailsToProvedAddressesOfAccountsGoFirst() async throws {
