@@ -177,9 +177,10 @@ struct CodeAttackTests {
         for address in [Self.masuo, "nobody@example.com"] {
             #expect(await request(bench, address, from: "203.0.113.1") == nil)
             try await bench.sendMails()
+            let sent = mails.mails.count
             #expect(await request(bench, address, from: "203.0.113.2") == nil)
             try await bench.sendMails()
-            #expect(mails.mails.count == 1)
+            #expect(mails.mails.count == sent)
             #expect(await request(bench, address, from: "203.0.113.2")?.reason == "RESET_PASSWORD_EXCEED_LIMIT")
             #expect(await request(bench, address, from: "192.0.2.7") == nil)
             #expect(await request(bench, address, from: "192.0.2.7")?.reason == "RESET_PASSWORD_EXCEED_LIMIT")
