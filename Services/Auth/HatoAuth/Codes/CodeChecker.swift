@@ -104,7 +104,7 @@ struct CodeChecker: Sendable {
         return try taken.get()
     }
 
-    /// Digits can be guessed; the long form cannot. Guesses from elsewhere do not keep the owner of the address out of a
+    /// Digits can be guessed; the long form cannot. Guesses from elsewhere do not keep the owner of the address out in a
     /// network from which the account has signed in.
     private func target(of origin: CallOrigin) async throws -> AttemptLedger.Target? {
         guard case .digits = code, let address else { return nil }
