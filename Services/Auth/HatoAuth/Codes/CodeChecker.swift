@@ -104,8 +104,8 @@ struct CodeChecker: Sendable {
         return try taken.get()
     }
 
-    /// Digits can be guessed; the long form cannot. Guesses from elsewhere do not keep the owner of the address out in a
-    /// network from which the account has signed in.
+    /// Digits can be guessed; the long form cannot. Guesses from elsewhere do not keep the owner out in a network from
+    /// which the account has signed in.
     private func target(of origin: CallOrigin) async throws -> AttemptLedger.Target? {
         guard case .digits = code, let address else { return nil }
         let account = try await service.store.read { try AccountRows.find(.email(address), in: $0) }
