@@ -131,6 +131,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         isReadAsked = false
+        hub.hasRead()
         settle()
         context.fireChannelReadComplete()
     }

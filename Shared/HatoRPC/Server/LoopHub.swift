@@ -7,6 +7,10 @@ import Synchronization
 /// However many responses and notifications other threads post, the loop is woken once until it has taken them all, and
 /// each connection they touch writes once. Per thread and connection they arrive in the order posted.
 ///
+/// A loop runs tasks as long as there are new ones, and responses let further requests start. So what is left after a
+/// millisecond waits until the loop has looked at its sockets: otherwise clients that have sent thousands of requests
+/// would keep all others from being heard.
+///
 /// **Turns.** What requests wait for is done at once. Notifications are sent in turns of a bounded size, in which the
 /// connections that have some take turns, too; between two turns of the loop it reads from its sockets and responds. So
 /// the notifications of some connections delay neither the requests of others nor their notifications by much.
@@ -44,6 +48,9 @@ final class LoopHub: @unchecked Sendable {
     private let isEndingIdentities = Atomic(false)
 
     // Loop only.
+    /// When the mailbox was emptied first since the loop has looked at its sockets; nil: it was not.
+    private var emptiedSince: NIODeadline?
+    private var isDrainScheduled = false
     private var handlers: [UInt64: ConnectionHandler] = [:]
     private var touched: [ConnectionHandler] = []
     private var turns = NotificationTurns()
@@ -97,7 +104,19 @@ final class LoopHub: @unchecked Sendable {
 
     // MARK: On the loop
 
+    /// A connection has read.
+    func hasRead() { emptiedSince = nil }
+
+    private static let emptyingTimeMax = TimeAmount.milliseconds(1)
+    private static let settledAtOnce = 16
+    /// A task without a delay would run before the loop looks at its sockets.
+    private static let socketsFirst = TimeAmount.microseconds(20)
+
     private func drain() {
+        let now = NIODeadline.now()
+        let start = emptiedSince ?? now
+        emptiedSince = start
+        guard now - start <= Self.emptyingTimeMax else { return drainAfterSockets() }
         var items = spare
         mailbox.withLock { posted in
             swap(&items, &posted)
@@ -110,10 +129,31 @@ final class LoopHub: @unchecked Sendable {
         }
         items.removeAll(keepingCapacity: items.count < 4_096)
         spare = items
-        let handlers = touched
-        touched.removeAll(keepingCapacity: touched.count < 4_096)
-        for handler in handlers { handler.settle() }
+        settleTouched(since: start)
         takeTurns(&left)
+    }
+
+    /// Some at least; the others come in their turn.
+    private func settleTouched(since start: NIODeadline) {
+        let handlers = touched
+        touched = []
+        for (index, handler) in handlers.enumerated() {
+            handler.settle()
+            guard index % Self.settledAtOnce == 0, NIODeadline.now() - start > Self.emptyingTimeMax else { continue }
+            touched = Array(handlers[(index + 1)...]) + touched
+            break
+        }
+        if !touched.isEmpty { drainAfterSockets() }
+    }
+
+    private func drainAfterSockets() {
+        guard !isDrainScheduled else { return }
+        isDrainScheduled = true
+        loop.scheduleTask(in: Self.socketsFirst) {
+            self.isDrainScheduled = false
+            self.emptiedSince = nil
+            self.drain()
+        }
     }
 
     /// - Parameter left: how many notifications fit into this turn.
@@ -148,8 +188,7 @@ final class LoopHub: @unchecked Sendable {
         }
         guard !turns.isEmpty, !isTurnScheduled else { return }
         isTurnScheduled = true
-        // A task without a delay would run before the loop looks at its sockets.
-        loop.scheduleTask(in: .microseconds(20)) {
+        loop.scheduleTask(in: Self.socketsFirst) {
             self.isTurnScheduled = false
             var left = self.server.limits.notificationsPerTurnMax
             self.takeTurns(&left)

@@ -71,6 +71,7 @@ public final class RPCServer: Sendable {
         let bootstrap = ServerBootstrap(group: group)
             // As many as Linux queues for one socket (somaxconn): beyond, a client tries again after seconds.
             .serverChannelOption(.backlog, value: 4_096)
+            .serverChannelOption(.maxMessagesPerRead, value: 64)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
