@@ -26,6 +26,8 @@ struct HostResolverTests {
     ) -> SystemHostResolver {
         var limits = ResolverLimits()
         limits.lookUpMsMax = 60_000
+        // A loaded machine is no slow name server.
+        limits.slowLookUpMs = 60_000
         change(&limits)
         return SystemHostResolver(limits: limits) { servers.lookUp($0) }
     }
@@ -220,5 +222,50 @@ struct HostResolverTests {
         let next = queue.lookedUp("first.test", .success([]), at: .now).next
         let calls = queue.lookedUp("shared.test", .success([]), at: .now).calls
         #expect(next == ["shared.test"] && calls.count == 2)
+    }
+
+    // MARK: Slow look-ups
+
+    /// Whether the look-up of a call begins at once.
+    private func begins(
+        _ queue: inout LookUpQueue, _ host: String, _ caller: LookUpCaller, at now: ContinuousClock.Instant
+    ) -> Bool {
+        let call = LookUpQueue.Call(host: host, caller: caller) { _ in }
+        if case .begins = queue.requested(call, at: now) { return true }
+        return false
+    }
+
+    /// Four users hold all places for registrations with names whose servers do not respond.
+    @Test func slowLookUpsLeaveTheirPlacesToOthers() {
+        var queue = LookUpQueue(ResolverLimits())
+        let now = ContinuousClock.now
+        for user in 0..<4 {
+            for name in ["a", "b"] { #expect(begins(&queue, "x.\(name)\(user)", self.user("\(user)"), at: now)) }
+        }
+        #expect(!begins(&queue, "quick.test", user("other"), at: now))
+        #expect(begins(&queue, "localhost", user("other"), at: now))
+        #expect(queue.timePassed(at: now + .milliseconds(999)).isEmpty)
+        #expect(queue.timePassed(at: now + .seconds(1)) == ["quick.test"])
+        // They count as those of their users, until they end.
+        #expect(!begins(&queue, "more.test9", user("0"), at: now + .seconds(1)))
+        #expect(begins(&queue, "delivery.test", user("another", isDelivery: true), at: now + .seconds(1)))
+        #expect(queue.lookedUp("x.a0", .success([]), at: now + .seconds(2)).next == ["more.test9"])
+    }
+
+    /// However many there are, they have a bound, and some are for users that have none.
+    @Test func slowLookUpsAreBounded() {
+        var limits = ResolverLimits()
+        limits.slowLookUpsMax = 8
+        var queue = LookUpQueue(limits)
+        var now = ContinuousClock.now
+        for user in 0..<4 { #expect(begins(&queue, "slow.test\(user)", self.user("\(user)"), at: now)) }
+        now += .seconds(1)
+        #expect(queue.timePassed(at: now).isEmpty)
+        #expect(!begins(&queue, "second.test0", user("0"), at: now))
+        for user in 4..<8 { #expect(begins(&queue, "slow.test\(user)", self.user("\(user)"), at: now)) }
+        now += .seconds(1)
+        #expect(queue.timePassed(at: now).isEmpty)
+        #expect(!begins(&queue, "slow.test8", user("8"), at: now))
+        #expect(queue.lookedUp("slow.test3", .success([]), at: now).next == ["slow.test8"])
     }
 }

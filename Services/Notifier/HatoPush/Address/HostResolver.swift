@@ -31,7 +31,8 @@ public struct LookUpCaller: Sendable, Hashable {
 
 /// How many look-ups of names there are at a time, so that names whose servers are slow take nothing from the others.
 public struct ResolverLimits: Limits, Hashable {
-    /// Look-ups under way, each on a thread that the operating system blocks for as long as the name servers take.
+    /// Look-ups under way that are not slow, each on a thread that the operating system blocks for as long as the name
+    /// servers take.
     public var lookUpsMax = 16
     /// Those among them that are not for deliveries.
     public var lookUpsToRegisterMax = 8
@@ -39,6 +40,11 @@ public struct ResolverLimits: Limits, Hashable {
     public var lookUpsPerUserMax = 2
     /// Those among them that are not for deliveries, for names of one domain.
     public var lookUpsToRegisterPerDomainMax = 2
+    /// How long a look-up may run before it is slow: then another one may begin beside it.
+    public var slowLookUpMs = 1_000
+    /// Slow look-ups besides: nothing ends them but their name servers. A user has at most `lookUpsPerUserMax` of them.
+    /// The second half is for users without a slow look-up, so that few users cannot take all.
+    public var slowLookUpsMax = 128
     /// Calls of one user that wait for a look-up, of deliveries and others each; further ones are refused at once.
     public var lookUpsWaitingPerUserMax = 64
     /// Calls of all users that wait for a look-up; above, users with the most lose their newest, deliveries last.
@@ -51,12 +57,13 @@ public struct ResolverLimits: Limits, Hashable {
     public init() {}
 
     var timeout: Duration { .milliseconds(lookUpMsMax) }
+    var slowAfter: Duration { .milliseconds(slowLookUpMs) }
     var memory: Duration { .milliseconds(lookUpMemoryMs) }
 
     public static let all: [Limit<ResolverLimits>] = [
         Limit(
             "look-ups-max", \.lookUpsMax, 1...256,
-            "look-ups of names of webhooks at a time, each on a thread of its own"),
+            "look-ups of names of webhooks at a time that are not slow, each on a thread of its own"),
         Limit(
             "look-ups-to-register-max", \.lookUpsToRegisterMax, 1...256,
             "look-ups at a time for registrations of devices"),
@@ -64,6 +71,12 @@ public struct ResolverLimits: Limits, Hashable {
         Limit(
             "look-ups-to-register-per-domain-max", \.lookUpsToRegisterPerDomainMax, 1...256,
             "look-ups at a time for registrations of devices with names of one domain (the last two labels)"),
+        Limit(
+            "slow-look-up-ms", \.slowLookUpMs, 1...60_000,
+            "milliseconds after which a look-up is slow: another one may begin beside it"),
+        Limit(
+            "slow-look-ups-max", \.slowLookUpsMax, 0...1_024,
+            "slow look-ups besides `look-ups-max`; the second half is for users without one"),
         Limit(
             "look-ups-waiting-per-user-max", \.lookUpsWaitingPerUserMax, 1...65_536,
             "calls of one user that wait for a look-up, for deliveries and for registrations each"),
@@ -111,9 +124,7 @@ public final class SystemHostResolver: HostResolver {
                 ticket = taken
                 run(host)
             }
-            let patience = limits.timeout.components
-            let end = DispatchTime.now() + Double(patience.seconds) + Double(patience.attoseconds) * 1e-18
-            deadlines.asyncAfter(deadline: end) { [self] in
+            deadlines.asyncAfter(deadline: .now() + limits.timeout.seconds) { [self] in
                 guard let (late, answer) = state.withLock({ $0.timePassed(for: ticket, at: .now) }) else { return }
                 late.completion(answer)
             }
@@ -123,6 +134,9 @@ public final class SystemHostResolver: HostResolver {
 
     /// A look-up has a thread of its own: one that blocked a thread of Dispatch would stop all tasks.
     private func run(_ host: String) {
+        deadlines.asyncAfter(deadline: .now() + limits.slowAfter.seconds) { [self] in
+            for host in state.withLock({ $0.timePassed(at: .now) }) { run(host) }
+        }
         Thread.detachNewThread { [self] in
             let answer = lookUp(host)
             let (calls, next) = state.withLock { $0.lookedUp(host, answer, at: .now) }
@@ -130,6 +144,10 @@ public final class SystemHostResolver: HostResolver {
             for host in next { run(host) }
         }
     }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }
 
 @Sendable private func resolve(_ host: String) -> LookUpResult {

@@ -2,6 +2,10 @@ typealias LookUpResult = Result<[IPAddress], AddressRefusal>
 
 /// Which names are being looked up, which callers wait, and what is remembered.
 ///
+/// A look-up whose name servers do not respond cannot be ended. So that those of a few users take no look-ups from the
+/// others, one that runs for longer than `slowLookUpMs` is slow: it counts as one of its user, and leaves its place to
+/// the next one. Slow ones have a bound of their own, half of which is for users that have none.
+///
 /// At most `lookUpsWaitingMax` callers wait for a look-up to begin, so nothing here walks through more.
 struct LookUpQueue {
     /// A caller that requests the addresses of a name, and what is done with the result.
@@ -30,6 +34,7 @@ struct LookUpQueue {
         var caller: LookUpCaller
         var domain: String
         var began: ContinuousClock.Instant
+        var isSlow = false
         /// By number: those that get its result.
         var calls: [UInt64: Call] = [:]
     }
@@ -48,6 +53,9 @@ struct LookUpQueue {
     /// By name.
     private var running: [String: LookUp] = [:]
     private var runningOfUser: [String: Int] = [:]
+    private var slow = 0
+    private var slowOfUser: [String: Int] = [:]
+    /// Of those that are not slow.
     private var registrations = 0
     /// Of look-ups to register.
     private var registrationsOfDomain: [String: Int] = [:]
@@ -76,7 +84,8 @@ struct LookUpQueue {
             running[host]?.calls[ticket.number] = call
             return .waits(ticket, instead: nil)
         }
-        if mayRun(caller, domain) {
+        // The resolver answers it itself (RFC 6761 section 6.3), and there is one at a time.
+        if mayRun(caller, domain) || host == "localhost" {
             began(host, domain, for: caller, at: now)
             running[host]?.calls[ticket.number] = call
             return .begins(ticket)
@@ -130,19 +139,34 @@ struct LookUpQueue {
             addresses.remember(found, of: host, until: now + limits.memory)
         }
         guard let ended = running.removeValue(forKey: host) else { return ([], []) }
-        count(-1, ended.caller, ended.domain)
+        if ended.isSlow { countSlow(-1, ended.caller) }
+        count(-1, ended)
+        let next = beginNext(at: now)
+        forgetTurn(of: ended.caller.uid)
+        return (Array(ended.calls.values), next)
+    }
+
+    /// Look-ups have become slow: which names to look up beside them.
+    mutating func timePassed(at now: ContinuousClock.Instant) -> [String] {
+        for (host, lookUp) in running where !lookUp.isSlow && now - lookUp.began >= limits.slowAfter {
+            running[host]?.isSlow = true
+            countSlow(1, lookUp.caller)
+        }
+        return beginNext(at: now)
+    }
+
+    private mutating func beginNext(at now: ContinuousClock.Instant) -> [String] {
         var next: [String] = []
         while let waiting = nextWaiting() {
             began(waiting.call.host, waiting.domain, for: waiting.call.caller, at: now)
             next.append(waiting.call.host)
         }
-        forgetTurn(of: ended.caller.uid)
-        return (Array(ended.calls.values), next)
+        return next
     }
 
     /// The longest waiting one of the user whose last look-up is longest ago.
     private func nextWaiting() -> Waiting? {
-        guard running.count < limits.lookUpsMax else { return nil }
+        guard running.count - slow < limits.lookUpsMax else { return nil }
         return waiting.lazy.filter { mayRun($0.value.call.caller, $0.value.domain) }
             .min { (turn(of: $0.value), $0.key) < (turn(of: $1.value), $1.key) }?.value
     }
@@ -150,7 +174,10 @@ struct LookUpQueue {
     private func turn(of waiting: Waiting) -> UInt64 { turns[waiting.call.caller.uid, default: 0] }
 
     private func mayRun(_ caller: LookUpCaller, _ domain: String) -> Bool {
-        guard running.count < limits.lookUpsMax else { return false }
+        let hasSlow = slowOfUser[caller.uid] != nil
+        guard running.count - slow < limits.lookUpsMax,
+            slow < (hasSlow ? limits.slowLookUpsMax / 2 : max(1, limits.slowLookUpsMax))
+        else { return false }
         let mayRegister =
             registrations < limits.lookUpsToRegisterMax
             && registrationsOfDomain[domain, default: 0] < limits.lookUpsToRegisterPerDomainMax
@@ -167,17 +194,23 @@ struct LookUpQueue {
             lookUp.calls[number] = leaveWaiting(number)?.call
         }
         running[host] = lookUp
-        count(1, caller, domain)
+        count(1, lookUp)
         for call in lookUp.calls.values { forgetTurn(of: call.caller.uid) }
         turn += 1
         turns[caller.uid] = turn
     }
 
-    private mutating func count(_ change: Int, _ caller: LookUpCaller, _ domain: String) {
-        runningOfUser.add(change, to: caller.uid)
-        guard !caller.isDelivery else { return }
+    private mutating func count(_ change: Int, _ lookUp: LookUp) {
+        runningOfUser.add(change, to: lookUp.caller.uid)
+        guard !lookUp.caller.isDelivery else { return }
         registrations += change
-        registrationsOfDomain.add(change, to: domain)
+        registrationsOfDomain.add(change, to: lookUp.domain)
+    }
+
+    private mutating func countSlow(_ change: Int, _ caller: LookUpCaller) {
+        slow += change
+        slowOfUser.add(change, to: caller.uid)
+        if !caller.isDelivery { registrations -= change }
     }
 
     private mutating func leaveWaiting(_ number: UInt64) -> Waiting? {
