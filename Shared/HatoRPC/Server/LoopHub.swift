@@ -50,6 +50,9 @@ final class LoopHub: @unchecked Sendable {
     // Loop only.
     /// When the mailbox was emptied first since the loop has looked at its sockets; nil: it was not.
     private var emptiedSince: NIODeadline?
+    /// When it was emptied last: after a pause it waits for nothing.
+    private var emptiedAt = NIODeadline.distantPast
+    private let emptyingTimeMax: TimeAmount
     private var isDrainScheduled = false
     private var handlers: [UInt64: ConnectionHandler] = [:]
     private var touched: [ConnectionHandler] = []
@@ -63,9 +66,10 @@ final class LoopHub: @unchecked Sendable {
     private(set) var counts = LoopCounts()
     private var emptied: EventLoopPromise<Void>?
 
-    init(loop: any EventLoop, server: ServerState) {
+    init(loop: any EventLoop, server: ServerState, emptyingTimeMax: TimeAmount = .milliseconds(1)) {
         self.loop = loop
         self.server = server
+        self.emptyingTimeMax = emptyingTimeMax
     }
 
     // MARK: Any thread
@@ -107,16 +111,15 @@ final class LoopHub: @unchecked Sendable {
     /// A connection has read.
     func hasRead() { emptiedSince = nil }
 
-    private static let emptyingTimeMax = TimeAmount.milliseconds(1)
     private static let settledAtOnce = 16
     /// A task without a delay would run before the loop looks at its sockets.
     private static let socketsFirst = TimeAmount.microseconds(20)
 
     private func drain() {
         let now = NIODeadline.now()
-        let start = emptiedSince ?? now
+        let start = now - emptiedAt > emptyingTimeMax ? now : emptiedSince ?? now
         emptiedSince = start
-        guard now - start <= Self.emptyingTimeMax else { return drainAfterSockets() }
+        guard now - start <= emptyingTimeMax else { return drainAfterSockets() }
         var items = spare
         mailbox.withLock { posted in
             swap(&items, &posted)
@@ -131,6 +134,7 @@ final class LoopHub: @unchecked Sendable {
         spare = items
         settleTouched(since: start)
         takeTurns(&left)
+        emptiedAt = .now()
     }
 
     /// Some at least; the others come in their turn.
@@ -139,7 +143,7 @@ final class LoopHub: @unchecked Sendable {
         touched = []
         for (index, handler) in handlers.enumerated() {
             handler.settle()
-            guard index % Self.settledAtOnce == 0, NIODeadline.now() - start > Self.emptyingTimeMax else { continue }
+            guard index % Self.settledAtOnce == 0, NIODeadline.now() - start > emptyingTimeMax else { continue }
             touched = Array(handlers[(index + 1)...]) + touched
             break
         }

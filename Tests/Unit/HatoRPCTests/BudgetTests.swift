@@ -30,7 +30,7 @@ struct BudgetTests {
 
         func connect() throws -> EmbeddedChannel {
             let channel = EmbeddedChannel()
-            let hub = LoopHub(loop: channel.eventLoop, server: state)
+            let hub = LoopHub(loop: channel.eventLoop, server: state, emptyingTimeMax: .hours(1))
             let connection = RPCConnection(id: state.newConnectionID(), remoteAddress: "127.0.0.1", hub: hub)
             try channel.pipeline.syncOperations.addHandler(
                 ConnectionHandler(connection: connection, hub: hub, usesTLS: false))

@@ -12,7 +12,9 @@ final class EmbeddedServer {
     let hub: LoopHub
     private var nextID: UInt64 = 1
 
+    /// - Parameter turn: after which the mailbox waits for the sockets.
     init(
+        turn: TimeAmount = .hours(1),
         runElsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
         _ change: (inout RPCLimits) -> Void
     ) {
@@ -23,10 +25,13 @@ final class EmbeddedServer {
             LoopCounts()
         }
         router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
+        router.handleInOrder(Check.Later.self) { [loop] request, _, reply in
+            loop.execute { reply.succeed(.init(gate: request.gate)) }
+        }
         state = ServerState(
             configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, runElsewhere: runElsewhere)
-        hub = LoopHub(loop: loop, server: state)
+        hub = LoopHub(loop: loop, server: state, emptyingTimeMax: turn)
     }
 
     func peer(_ uid: String? = nil, address: String = "127.0.0.1") throws -> EmbeddedPeer {

@@ -99,6 +99,26 @@ struct FloodTests {
         #expect(server.state.budget.usedBytes == 0)
     }
 
+    /// Each response lets the next request start, all in tasks of one turn of the loop.
+    @Test func theLoopLooksAtItsSocketsHoweverManyRequestsFollowEachOther() throws {
+        let server = EmbeddedServer(turn: .milliseconds(1), Self.set)
+        let peers = try (0..<20).map { _ in try server.peer() }
+        let line = #"{"jsonrpc":"2.0","id":7,"method":"check.later","params":{"gate":"a"}}"#
+        for peer in peers { try peer.sendInThisTurn(Array(repeating: line, count: 100).joined(separator: "\n")) }
+        func answered() throws -> Int {
+            try peers.reduce(0) { try $0 + $1.received().utf8.count { $0 == UInt8(ascii: "\n") } }
+        }
+        server.loop.run()
+        var count = try answered()
+        #expect((1..<2_000).contains(count), "others could have sent something by now")
+        for _ in 0..<2_000 where count < 2_000 {
+            server.loop.advanceTime(by: .milliseconds(1))
+            count += try answered()
+        }
+        #expect(count == 2_000)
+        for peer in peers { peer.close() }
+    }
+
     @Test func fewUnfinishedLinesStayOfConnectionsWithoutCredential() throws {
         let server = EmbeddedServer(Self.set)
         // A quarter of the memory is taken.

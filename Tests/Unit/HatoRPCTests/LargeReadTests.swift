@@ -47,7 +47,7 @@ struct LargeReadTests {
             state = ServerState(
                 configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            hub = LoopHub(loop: loop, server: state)
+            hub = LoopHub(loop: loop, server: state, emptyingTimeMax: .hours(1))
         }
 
         /// Begins again with each reservation that is too small for a result of `count` bytes.

@@ -222,23 +222,4 @@ struct OrderTests {
         object["error"] = .object(error)
         return .object(object)
     }
-
-    /// The responses of the others' requests let further ones start, without an end for the loop.
-    @Test func manyPipelinedRequestsKeepNoOtherFromBeingHeard() async throws {
-        let service = try await TestService()
-        service.gates.open("a")
-        let line = #"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"a"}}"# + "\n"
-        let (count, peerCount) = (60, 400)
-        let other = try await service.peer()
-        var peers: [RawPeer] = []
-        for _ in 0..<peerCount { peers.append(try await service.peer()) }
-        for peer in peers { peer.sendLater(String(repeating: line, count: count)) }
-        await service.gates.arrivals(peerCount)
-        _ = try await other.call("check.echo")
-        let before = peers.reduce(0) { $0 + $1.receivedBytes }
-        for peer in peers { for _ in 0..<count { #expect(try await peer.response()["id"] == 1) } }
-        let all = peers.reduce(0) { $0 + $1.receivedBytes }
-        #expect(before < all / 2)
-        await service.stop()
-    }
 }

@@ -45,7 +45,7 @@ struct OutputTests {
             RPCServerConfiguration(service: "check", version: "1"), methods: [:], authenticator: Nobody(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let channel = EmbeddedChannel()
-        let hub = LoopHub(loop: channel.eventLoop, server: state)
+        let hub = LoopHub(loop: channel.eventLoop, server: state, emptyingTimeMax: .hours(1))
         let connection = RPCConnection(id: 1, remoteAddress: "127.0.0.1", hub: hub)
         try channel.pipeline.syncOperations.addHandlers(
             socket, ConnectionHandler(connection: connection, hub: hub, usesTLS: false))

@@ -329,7 +329,7 @@ private final class Server {
         state = ServerState(
             configuration, methods: [:], authenticator: Nobody(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        hub = LoopHub(loop: loop, server: state)
+        hub = LoopHub(loop: loop, server: state, emptyingTimeMax: .hours(1))
     }
 
     func peer() throws -> Peer {
