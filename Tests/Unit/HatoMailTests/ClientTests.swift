@@ -97,7 +97,7 @@ struct ClientTests {
     @Test func repliesInjectedInClearAreThrownAway() async throws {
         let injected = "220 go\r\n\(Mails.offers)\r\n235 welcome\r\n250 ok\r\n250 ok\r\n354 go on\r\n250 queued"
         let server = try await ScriptedServer([.startTLS: .reply(injected), .auth: .silence], certificates)
-        let client = try client(server) { $0.replyTimeout = .milliseconds(500) }
+        let client = try client(server) { $0.replyTimeout = .seconds(5) }
         let outcome = await client.send(try Mails.message())
         #expect(outcome.failure?.description == "AUTH: no reply in time")
         #expect(!server.received.commands.contains { $0.hasPrefix("MAIL") })
