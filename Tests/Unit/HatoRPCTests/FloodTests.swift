@@ -105,15 +105,15 @@ struct FloodTests {
         let peers = try (0..<20).map { _ in try server.peer() }
         let line = #"{"jsonrpc":"2.0","id":7,"method":"check.later","params":{"gate":"a"}}"#
         for peer in peers { try peer.sendInThisTurn(Array(repeating: line, count: 100).joined(separator: "\n")) }
-        func answered() throws -> Int {
+        func responseCount() throws -> Int {
             try peers.reduce(0) { try $0 + $1.received().utf8.count { $0 == UInt8(ascii: "\n") } }
         }
         server.loop.run()
-        var count = try answered()
+        var count = try responseCount()
         #expect((1..<2_000).contains(count), "others could have sent something by now")
         for _ in 0..<2_000 where count < 2_000 {
             server.loop.advanceTime(by: .milliseconds(1))
-            count += try answered()
+            count += try responseCount()
         }
         #expect(count == 2_000)
         for peer in peers { peer.close() }
