@@ -29,8 +29,11 @@ public struct NotifierLimits: Limits, Hashable {
     public var pageMax = 1_000
     /// Subscriptions of `notifier.follow`.
     public var followersMax = 64
-    /// Changes of one database that wait to be handled; at the limit, its feed pauses.
+    /// Changes of one database that wait to be written down; at the limit, its feed pauses.
     public var changesPerBatchMax = 1_024
+    /// Bytes on disk of the changes of one database whose notifications are not all accepted yet; at the limit, the
+    /// writer with the most loses its oldest.
+    public var backlogBytesMax = 256 << 20
     /// Keys that are read of one node whose children are the recipients of a trigger.
     public var recipientKeysMax = 100_000
     /// Bytes of all triggers together: waiting changes, recipients that were read, running transactions. At the limit,
@@ -68,7 +71,11 @@ public struct NotifierLimits: Limits, Hashable {
         Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
         Limit(
             "changes-per-batch-max", \.changesPerBatchMax, 1...10_000,
-            "changes of one database that wait to be handled before its feed pauses"),
+            "changes of one database that wait to be written down before its feed pauses"),
+        Limit(
+            "trigger-backlog-bytes-max", \.backlogBytesMax, 1 << 20...1 << 40,
+            "bytes on disk of changes of one database that wait for their notifications; at the limit, the writer with "
+                + "the most loses the oldest"),
         Limit(
             "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
             "keys of one node whose children are the recipients of a trigger"),

@@ -44,6 +44,7 @@ final class NotifierMetrics: Sendable {
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
+    private let changesDropped = Counter(label: "hato_notifier_changes_dropped_full_total")
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
     private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
     private let undecided = Counter(label: "hato_notifier_conditions_undecided_total")
@@ -108,6 +109,8 @@ final class NotifierMetrics: Sendable {
     func pendingIs(_ count: Int) { pending.record(count) }
     func unreadableIs(_ count: Int) { unreadable.record(count) }
     func changesCame(_ count: Int) { changes.increment(by: count) }
+    /// Changes that fired triggers, and were dropped since too many waited.
+    func changesDropped(_ count: Int) { changesDropped.increment(by: count) }
     /// A change that no trigger can use: too many matches in one commit to be listed one by one.
     func changeSkipped() { skipped.increment() }
     /// Changes that a trigger fired for without what they lack.

@@ -6,47 +6,101 @@ import Testing
 
 @testable import HatoNotifier
 
-/// What the turns of one feed accept.
+/// What the turns of one database accept.
 @Suite struct ChangeHandlerTests {
     private let users = (10..<20).map { "u\($0)" }
 
-    private func commit(_ version: UInt64) -> BufferedCommit {
-        let change = FeedChange(
-            pattern: "/a/{x}", parameters: ["x": "\(version)"], path: "/a/\(version)", type: .created,
-            before: .null, after: true, uid: nil)
-        return BufferedCommit(
-            commit: FeedCommit(version: version, epoch: "e", time: 0, changes: [change]), reservation: nil)
+    /// A database with changes that wait, and what handles them; transactions have at most five deliveries.
+    private struct Changes {
+        let outbox: Outbox
+        let source: TriggerSource
+        let readings: FeedReadings
+        let messages: MessagesClient
+        let budget: TriggerBudget
+        let trigger: FeedTrigger
+        var backlog = ChangeBacklog()
+        var handler: ChangeHandler
+        private var intake: FeedIntake
+        private var version: UInt64 = 0
+
+        init(of users: [String], _ change: (inout NotifierLimits) -> Void = { _ in }) async throws {
+            outbox = try await Outbox.test(MemoryStore(), TestClock()) {
+                $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
+                change(&$0.limits)
+            }
+            for user in users { try await outbox.addDevice(user, of: user) }
+            messages = MessagesClient(RPCClientConfiguration(host: "127.0.0.1", port: 1))
+            budget = TriggerBudget(outbox.limits)
+            let source = TriggerSource(
+                database: .default, messages: messages, outbox: outbox, budget: budget,
+                notices: ThrottledNotices(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            self.source = source
+            let trigger = Notifier.Triggers.Set(
+                id: "t", pattern: try FeedPattern("/a/{x}"), recipients: .init(uids: users),
+                notification: .init(title: "new", body: "{after}")
+            ).trigger
+            self.trigger = FeedTrigger(
+                compiled: try CompiledTrigger(trigger, limits: NotifierLimits()),
+                record: TriggerRecord(trigger: trigger, startsAfter: 0, epoch: "e"))
+            let cursor = CursorRecord(version: 0, epoch: "e")
+            try await outbox.change { $0.writes.put(CursorRecord.key("default"), cursor) }
+            readings = FeedReadings(ended: {}) { try await source.read($0) }
+            intake = FeedIntake(source, [self.trigger], backlog, cursor)
+            handler = ChangeHandler(source, readings, [self.trigger], backlog)
+        }
+
+        /// One commit of a writer.
+        mutating func came(_ count: Int = 1, by writer: String, bytes: Int = 0) async throws {
+            version += 1
+            let changes = (0..<count).map { index in
+                FeedChange(
+                    pattern: "/a/{x}", parameters: ["x": "\(index)"], path: "/a/\(version)-\(index)", type: .created,
+                    before: .null,
+                    after: .string("\(writer) \(version)-\(index)" + String(repeating: "x", count: bytes)), uid: writer)
+            }
+            try await intake.take([FeedCommit(version: version, epoch: "e", time: 0, changes: changes)])
+        }
+
+        /// As after a start of the process.
+        mutating func beginAgain() async throws {
+            backlog = ChangeBacklog()
+            backlog.came(try await source.rows.shares())
+            handler = ChangeHandler(source, readings, [trigger], backlog)
+        }
+
+        /// The writers and users of what was accepted, in the order of transactions; those of one are sorted.
+        var accepted: [[String]] {
+            get async throws {
+                let deliveries = try await outbox.store.read { snapshot in
+                    try snapshot.rows(RecordKey(.delivery)).compactMap { row -> (UInt64, String)? in
+                        guard let delivery = try snapshot.record(DeliveryRecord.self, row.key),
+                            let notification = try snapshot.record(
+                                NotificationRecord.self, NotificationRecord.key(delivery.notification))
+                        else { return nil }
+                        return (delivery.sequenceVersion, "\(notification.text.body ?? "") \(delivery.uid)")
+                    }
+                }
+                return Dictionary(grouping: deliveries, by: \.0).sorted { $0.key < $1.key }.map { commit in
+                    commit.value.map(\.1).sorted()
+                }
+            }
+        }
+
+        func stop() async {
+            await readings.stop()
+            await messages.close()
+        }
     }
 
     /// A new recipient can have had a later notification already, unless the list could not be kept.
     @Test(arguments: [true, false])
     func allPartsOfANotificationGoToTheRecipientsOfTheFirst(isKept: Bool) async throws {
-        let outbox = try await Outbox.test(MemoryStore(), TestClock()) {
-            $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
-        }
-        for user in users + ["u99"] { try await outbox.addDevice(user, of: user) }
-        let messages = MessagesClient(RPCClientConfiguration(host: "127.0.0.1", port: 1))
-        let budget = TriggerBudget(outbox.limits)
+        var changes = try await Changes(of: users)
+        let (outbox, budget) = (changes.outbox, changes.budget)
+        try await outbox.addDevice("u99", of: "u99")
         let full = isKept ? nil : budget.parted.reserveNow(budget.parted.bytes)
-        let source = TriggerSource(
-            database: .default, messages: messages, outbox: outbox, budget: budget,
-            notices: ThrottledNotices(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
-        let trigger = Notifier.Triggers.Set(
-            id: "t", pattern: try FeedPattern("/a/{x}"), recipients: .init(uids: users),
-            notification: .init(title: "new", body: nil)
-        ).trigger
-        let feedTrigger = FeedTrigger(
-            compiled: try CompiledTrigger(trigger, limits: outbox.limits),
-            record: TriggerRecord(trigger: trigger, startsAfter: 0, epoch: "e"))
-        let cursor = CursorRecord(version: 0, epoch: "e")
-        try await outbox.change { draft in
-            draft.writes.put(CursorRecord.key(source.database.rawValue), cursor)
-        }
-        let readings = FeedReadings(ended: {}) { try await source.read($0) }
-        var handler = ChangeHandler(source, readings, [feedTrigger], cursor)
-        #expect(handler.take([commit(1)]) == 0)
-        _ = try await handler.turn()
-        #expect(!handler.isIdle)
+        try await changes.came(by: "w")
+        #expect(try await changes.handler.turn())
         #expect(isKept == (budget.parted.free > 0 && budget.parted.free < budget.parted.bytes))
         let newer = try await outbox.store.read { [users] snapshot in
             var list = RecipientList()
@@ -54,16 +108,123 @@ import Testing
             list.sort()
             return list
         }
-        budget.lists.keep(newer, .init(database: .default, source: .named(by: "t")), readAt: budget.lists.tick())
-        for _ in 0..<20 where !handler.isIdle { _ = try await handler.turn() }
-        #expect(handler.isIdle)
+        budget.lists.keep(newer, .init(database: .default, source: .named(by: "t")), readAt: .max)
+        var turns = 0
+        while try await changes.handler.turn() { turns += 1 }
+        #expect(turns < 20 && changes.backlog.rowCount == 0)
         let notified = try await outbox.store.read { snapshot in
             try snapshot.rows(RecordKey(.delivery)).compactMap { try snapshot.record(DeliveryRecord.self, $0.key)?.uid }
         }
         #expect(notified.sorted() == users + (isKept ? [] : ["u99"]))
         withExtendedLifetime(full) {}
         #expect(budget.parted.free == (isKept ? budget.parted.bytes : 0))
-        await readings.stop()
-        await messages.close()
+        await changes.stop()
+    }
+
+    @Test func changesAndTheCursorAreWrittenTogetherOrNotAtAll() async throws {
+        let changes = try await Changes(of: users)
+        let (outbox, rows) = (changes.outbox, changes.source.rows)
+        let (one, two) = (CursorRecord(version: 0, epoch: "e"), CursorRecord(version: 2, epoch: "e"))
+        let change = FeedChange(
+            pattern: "/a/{x}", parameters: [:], path: "/a/1", type: .created, before: .null, after: true, uid: "w")
+        let record = ChangeRecord(change: change, version: 2, epoch: "e", time: 0)
+        let version = outbox.store.version
+        let kept = try await rows.keep([record, record], moving: CursorMove(from: one, to: two)) { _ in [] }
+        #expect(kept.came.map(\.rows) == [2] && outbox.store.version == version + 1)
+        await #expect(throws: OutboxRefusal.cursorMoved) {
+            try await rows.keep([record], moving: CursorMove(from: one, to: two)) { _ in [] }
+        }
+        #expect(try await rows.shares() == kept.came && outbox.store.version == version + 1)
+        let page = ChangePage(rowsMax: 9, bytesMax: 1 << 20, triggers: [changes.trigger])
+        let done = try await rows.load(of: change.writer, after: nil, page).changes.map(\.row)
+        // Whatever is repeated, a row goes once.
+        for count in [2, 0] {
+            let went = try await rows.accept([outbox.notification("a", to: ["u10"], key: "k")], of: done).went
+            #expect(went.reduce(0) { $0 + $1.rows } == count)
+        }
+        #expect(outbox.pending == 1)
+        await changes.stop()
+    }
+
+    // MARK: Writers
+
+    /// Whatever waits before.
+    @Test func aWriterWithManyChangesDelaysOthersByATurnOnly() async throws {
+        var changes = try await Changes(of: users)
+        try await changes.came(100, by: "many")
+        for _ in 1...5 { #expect(try await changes.handler.turn()) }
+        try await changes.came(by: "one")
+        for _ in 1...12 { #expect(try await changes.handler.turn()) }
+        let accepted = try await changes.accepted
+        #expect(accepted.flatMap(\.self).count { $0.hasPrefix("one") } == users.count)
+        #expect(accepted.allSatisfy { $0.count <= 5 })
+        // Beside it, the other writer went on.
+        #expect(accepted.suffix(12).allSatisfy { $0.contains { $0.hasPrefix("many") } })
+        await changes.stop()
+    }
+
+    /// More than changes are held of, whether the process goes on or begins again in the middle.
+    @Test(arguments: [false, true])
+    func changesOfManyWritersAreAcceptedOnceAndInOrder(beginsAgain: Bool) async throws {
+        var changes = try await Changes(of: users)
+        let writers = (0..<30).map { "w\($0)" }
+        for _ in 1...2 { for writer in writers { try await changes.came(2, by: writer) } }
+        var turns = 0
+        while try await changes.handler.turn() {
+            turns += 1
+            if beginsAgain, turns.isMultiple(of: 7) { try await changes.beginAgain() }
+        }
+        #expect(changes.backlog.rowCount == 0 && changes.backlog.byteCount == 0)
+        #expect(try await changes.outbox.store.read { try $0.count(.change) } == 0)
+        let order = try await changes.accepted.flatMap(\.self)
+        #expect(order.count == 30 * 4 * users.count && Set(order).count == order.count)
+        for writer in writers {
+            let mine = order.filter { $0.hasPrefix("\(writer) ") && $0.hasSuffix(" u15") }
+            // The commit and the number in it.
+            let places = mine.map { text in text.split { " -".contains($0) }.compactMap { Int($0) } }
+            #expect(places.count == 4 && places == places.sorted { ($0[0], $0[1]) < ($1[0], $1[1]) })
+        }
+        await changes.stop()
+    }
+
+    /// The position that is shown is one through which all is accepted.
+    @Test func theOldestChangeThatWaitsIsKnown() async throws {
+        var changes = try await Changes(of: users)
+        #expect(changes.backlog.oldestVersion == nil)
+        try await changes.came(2, by: "a")
+        try await changes.came(by: "b")
+        #expect(changes.backlog.oldestVersion == 1)
+        while try await changes.handler.turn() {}
+        #expect(changes.backlog.oldestVersion == nil)
+        await changes.stop()
+    }
+
+    @Test func whenTooManyBytesWaitTheWriterWithTheMostLosesItsOldest() async throws {
+        var changes = try await Changes(of: users) { $0.backlogBytesMax = 100_000 }
+        for _ in 1...3 { try await changes.came(by: "few", bytes: 1_000) }
+        for _ in 1...60 { try await changes.came(by: "many", bytes: 3_000) }
+        #expect(changes.backlog.byteCount <= 104_000)
+        let rows = try await changes.outbox.store.read { snapshot in
+            try snapshot.rows(RecordKey(.change)).compactMap { try snapshot.record(ChangeRecord.self, $0.key) }
+        }
+        #expect(rows.count { $0.change.uid == "few" } == 3)
+        let left = rows.filter { $0.change.uid == "many" }.map(\.version)
+        #expect(left == (0..<UInt64(left.count)).map { 63 - UInt64(left.count) + 1 + $0 } && left.count > 20)
+        #expect(changes.backlog.rowCount == rows.count)
+        await changes.stop()
+    }
+
+    @Test func changesThatCannotBeReadAreSetAside() async throws {
+        var changes = try await Changes(of: users)
+        for _ in 1...3 { try await changes.came(by: "a") }
+        try await changes.outbox.change { draft in
+            let rows = try draft.transaction.rows(RecordKey(.change))
+            draft.writes.put(rows[1].key, bytes: [0x7B])
+        }
+        while try await changes.handler.turn() {}
+        #expect(try await changes.outbox.store.read { try $0.count(.change) } == 0)
+        #expect(changes.outbox.unreadableCount == 1)
+        #expect(try await changes.accepted.flatMap(\.self).count == 2 * users.count)
+        await changes.stop()
     }
 }

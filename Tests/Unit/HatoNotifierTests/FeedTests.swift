@@ -296,6 +296,7 @@ import Testing
                 entry.before = before == after ? ["text": "1"] : ["kind": before]
                 entry.after = before == after ? ["text": "2"] : ["kind": after]
                 entry.partial = true
+                entry.uid = "u1"
                 return [entry]
             }
         }

@@ -121,8 +121,8 @@ import Testing
                 RecipientPart(
                     recipients: [Recipient(uid: "u\(user)", device: "d\(user)")], total: 2, leftOut: 0,
                     isLast: isLast))
-            let move = CursorMove(database: "default", from: cursor, to: cursor)
-            return try #require(try await outbox.accept([new], moving: move).first?.notification)
+            let rows = ChangeRows(outbox: outbox, database: .default)
+            return try #require(try await rows.accept([new], of: []).accepted.first?.notification)
         }
         let first = try await accept(1, isLast: false)
         for title in ["1", "2"] { try await outbox.send(title) }

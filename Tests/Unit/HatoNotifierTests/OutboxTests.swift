@@ -143,11 +143,9 @@ import Testing
     @Test func aBatchMayReplaceWithinItself() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
-        let cursor = CursorRecord(version: 1, epoch: "e")
-        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), cursor) }
+        try await outbox.change { $0.writes.put(CursorRecord.key("default"), CursorRecord.beginning) }
         let new = ["1", "2", "3"].map { outbox.notification($0, collapseKey: "room") }
-        let move = CursorMove(database: "default", from: cursor, to: CursorRecord(version: 2, epoch: "e"))
-        _ = try await outbox.accept(new, moving: move)
+        _ = try await ChangeRows(outbox: outbox, database: .default).accept(new, of: [])
         #expect(outbox.pending == 1)
         #expect(try await round(outbox, delivered) == ["3"])
         #expect(try await outbox.counts().pending == 0)
@@ -259,30 +257,6 @@ import Testing
         #expect(round.isFull && round.leases.count == 1)
         #expect(round.nextDueAt == clock.now + 30_000)
         #expect(try await outbox.lease(limit: 1).nextDueAt == clock.now + 30_000)
-    }
-
-    @Test func theCursorAndItsNotificationsAreWrittenTogetherOrNotAtAll() async throws {
-        let outbox = try await Outbox.test(MemoryStore(), clock)
-        try await outbox.addDevice("d1", of: "u1")
-        let (one, two) = (CursorRecord(version: 1, epoch: "e"), CursorRecord(version: 2, epoch: "e"))
-        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), one) }
-        let version = outbox.store.version
-        _ = try await outbox.accept(
-            [outbox.notification("a", key: "k"), outbox.notification("b", key: "l")],
-            moving: CursorMove(database: "default", from: one, to: two))
-        #expect(outbox.store.version == version + 1)
-        // The same changes again, as after a crash before the cursor moved: refused whole.
-        await #expect(throws: OutboxRefusal.cursorMoved) {
-            try await outbox.accept(
-                [outbox.notification("a", key: "k")], moving: CursorMove(database: "default", from: one, to: two))
-        }
-        #expect(outbox.store.version == version + 1)
-        // And where the cursor itself was set back, the key makes no second row.
-        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), one) }
-        let again = try await outbox.accept(
-            [outbox.notification("a", key: "k")], moving: CursorMove(database: "default", from: one, to: two))
-        #expect(again.map(\.isRepetition) == [true])
-        #expect(outbox.pending == 2)
     }
 
     @Test func anAttemptThatDidNotReachItsReceiverDoesNotCount() async throws {

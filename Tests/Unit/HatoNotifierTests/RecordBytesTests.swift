@@ -19,6 +19,10 @@ import Testing
         try check(
             CursorRecord.self, #"{"version":7,"epoch":"e","time":8,"gaps":1,"missedVersions":2,"handledThrough":9}"#)
         try check(
+            ChangeRecord.self,
+            #"{"version":7,"epoch":"e","time":8,"change":{"pattern":"/a/{x}","parameters":{"x":"1"},"path":"/a/1","#
+                + #""type":"updated","before":null,"after":{"b":1},"uid":"u1","isPartial":true,"isTruncated":true}}"#)
+        try check(
             NotificationRecord.self,
             #"{"id":"ntf_1","createdAt":1,"expiresAt":2,"text":{"title":"t","body":"b"},"data":{"a":"b"},"#
                 + #""collapseKey":"c","trigger":"t1","path":"/a","recipients":3,"idempotencyKey":[105,1]}"#)

@@ -43,7 +43,6 @@ struct AcceptedNotification: Sendable, Hashable {
 
 /// The cursor of a feed on its way: moved only from where its reader believes it to be.
 struct CursorMove: Sendable {
-    var database: String
     var from: CursorRecord
     var to: CursorRecord
 }

@@ -170,19 +170,4 @@ final class Outbox: Sendable {
             }
         }.outcome
     }
-
-    /// Accepts what triggers made of changes and moves the cursor behind what is done: both or neither.
-    func accept(_ new: [NewNotification], moving move: CursorMove) async throws -> [AcceptedNotification] {
-        let ids = new.map { _ in newID("ntf_") }
-        let (limits, policy) = (limits, policy)
-        return try await change { draft in
-            let key = CursorRecord.key(move.database)
-            guard try draft.transaction.record(CursorRecord.self, key) == move.from else {
-                throw OutboxRefusal.cursorMoved
-            }
-            if move.to != move.from { draft.writes.put(key, move.to) }
-            var acceptance = Acceptance(limits, policy)
-            return try zip(new, ids).map { try acceptance.accept($0, id: $1, in: &draft) }
-        }
-    }
 }

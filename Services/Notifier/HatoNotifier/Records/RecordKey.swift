@@ -19,6 +19,9 @@ struct RecordKey: Hashable, Sendable {
         case trigger = 0x74  // t
         /// database → `CursorRecord`
         case cursor = 0x63  // c
+        /// database, digest of the writer's uid, sequence → `ChangeRecord`; the changes that fire triggers, of each
+        /// writer in order
+        case change = 0x66  // f
         /// notification → `NotificationRecord`
         case notification = 0x6E  // n
         /// notification, index → `DeliveryRecord`

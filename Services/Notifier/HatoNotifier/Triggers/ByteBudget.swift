@@ -106,10 +106,12 @@ final class ByteBudget: Sendable {
 /// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. A task that
 /// holds bytes of one part waits for bytes of a later one only, so that there is no deadlock.
 struct TriggerBudget: Sendable {
-    /// Changes that came and are not handled yet.
+    /// Changes that came and are not written down yet.
     let changes: ByteBudget
     /// Transactions under way.
     let transactions: ByteBudget
+    /// Changes that were read again from their rows.
+    let loaded: ByteBudget
     /// What is being read of messages, or was read for a firing that waits for it.
     let reads: ByteBudget
     /// The same of lists of recipients that take more than a page.
@@ -121,7 +123,8 @@ struct TriggerBudget: Sendable {
 
     init(_ limits: NotifierLimits) {
         let part = max(1, limits.triggerBytesMax / 4)
-        changes = ByteBudget(part)
+        changes = ByteBudget(part / 2)
+        loaded = ByteBudget(part / 2)
         transactions = ByteBudget(part)
         reads = ByteBudget(max(part, Self.readsMin))
         longReads = ByteBudget(reads.bytes / 2)
@@ -131,8 +134,10 @@ struct TriggerBudget: Sendable {
 
     /// Of one database.
     var changesPerFeed: Int { max(1, changes.bytes / 4) }
+    /// Of one writer.
+    var loadedPerWriter: Int { max(1, loaded.bytes / 16) }
     /// Of one transaction.
-    var transaction: Int { max(1, transactions.bytes / 4) }
+    var transaction: Int { max(1, min(transactions.bytes / 4, Self.transactionMax)) }
     /// What one trigger puts into a transaction before the others have had their turn.
     var turn: Int { max(1, transaction / 4) }
 
@@ -150,6 +155,9 @@ struct TriggerBudget: Sendable {
     }
     var node: NodeBounds { NodeBounds(textBytesMax: reads.bytes / 8, valueBytesMax: reads.bytes / 2) }
 
+    /// Attempts begin and end between transactions: while much is accepted, each of these delays them by some tens of
+    /// milliseconds.
+    private static let transactionMax = 64 * bytesPerDelivery
     /// Of the smallest `triggerBytesMax` that the setting takes.
     private static let readsMin = 256 << 10
     /// A parsed change takes about so many times the bytes of its line.

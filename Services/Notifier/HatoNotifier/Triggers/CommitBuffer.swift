@@ -11,12 +11,12 @@ struct BufferedCommit: Sendable {
         return bytes.overflow ? .max : bytes.partialValue
     }
 
-    /// Places that it takes in a window.
+    /// How many changes it counts as.
     var slotCount: Int { max(1, commit.changes.count) }
 }
 
-/// Commits that came and were not handled yet. One task appends, another takes and says what is done; when too much is
-/// under way, by changes or by bytes, the appending one waits, and with it the feed.
+/// Commits that came and were not written down yet. One task appends, another takes and says what is done; when too
+/// much is under way, by changes or by bytes, the appending one waits, and with it the feed.
 final class CommitBuffer: Sendable {
     private struct State {
         var commits: [BufferedCommit] = []
@@ -82,15 +82,6 @@ final class CommitBuffer: Sendable {
     func end(_ result: Result<Void, any Error>) {
         state.withLock { $0.end = result }
         fill.yield()
-    }
-
-    /// Wakes who waits for `rung`.
-    func ring() { fill.yield() }
-
-    /// Returns when a commit has come, or `ring` was called, since it returned last.
-    func rung() async {
-        var rings = filled.makeAsyncIterator()
-        _ = await rings.next()
     }
 
     /// What came, and may be nothing.

@@ -218,10 +218,15 @@ struct CompiledTrigger: Sendable {
         if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
         new.trigger = trigger.id
         new.path = change.path
-        new.idempotency = .init(
+        new.idempotency = idempotency(of: change, in: commit)
+        return new
+    }
+
+    /// What makes a repetition of a firing known.
+    func idempotency(of change: FeedChange, in commit: FeedCommit) -> NewNotification.Idempotency {
+        .init(
             scope: "trigger",
             key: "\(trigger.database):\(change.path)@\(commit.version)/\(commit.time):\(trigger.id)", fingerprint: "")
-        return new
     }
 
     struct Settings: Sendable {

@@ -24,13 +24,16 @@ final class FeedReadings: Sendable {
         }
 
         var value: Value
-        /// When the reading began, in the time of `RecipientLists`: what was committed before is in it.
+        /// The version of the store when the reading began: what came before is in it.
         var time: UInt64
         /// What it takes of the budget for as long as it is kept.
         var reservations: [ByteBudget.Reservation]
     }
 
-    /// What will be needed for a firing, of which the change came at a time of `RecipientLists`.
+    /// What was read, by what it was read for.
+    typealias All = [Need: Found]
+
+    /// What will be needed for a firing, of which the change came at a version of the store.
     struct Ahead: Sendable {
         var need: Need
         var time: UInt64

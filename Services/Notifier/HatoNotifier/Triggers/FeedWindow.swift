@@ -5,8 +5,8 @@ struct FeedTrigger: Sendable {
     var compiled: CompiledTrigger
     var record: TriggerRecord
 
-    func sees(_ commit: FeedCommit) -> Bool {
-        commit.epoch != record.epoch || commit.version > record.startsAfter
+    func fires(for change: FeedChange, of commit: FeedCommit) -> Bool {
+        (commit.epoch != record.epoch || commit.version > record.startsAfter) && compiled.matches(change)
     }
 }
 
@@ -18,7 +18,7 @@ struct Firing: Sendable {
     var change: FeedChange
     /// Without its changes.
     var commit: FeedCommit
-    /// When the commit came, in the time of `RecipientLists`.
+    /// The version of the store before the change came: what is read later is read after the change.
     var time: UInt64
     /// Recipients up to this uid have it already.
     var through: String?
@@ -30,7 +30,24 @@ struct Firing: Sendable {
     fileprivate var slot: Int
 }
 
-/// The changes of a feed that came and are not handled yet, and how far each trigger is among them. Pure.
+/// A change that was read from its row.
+struct LoadedChange: Sendable {
+    /// How far a firing of it is that began before it was read.
+    enum Known: Sendable, Hashable {
+        case isDone
+        /// Recipients up to this uid have it.
+        case through(String)
+    }
+
+    var row: ChangeRow
+    var record: ChangeRecord
+    /// By the number of the trigger.
+    var known: [Int: Known] = [:]
+    /// What it holds of the budget.
+    var reservation: ByteBudget.Reservation?
+}
+
+/// Changes of one writer that are not handled yet, and how far each trigger is among them. Pure.
 ///
 /// Triggers go through the changes together, in passes: change by change, and for each in the order of triggers. One
 /// that has used up its turn rests until the others have reached the end, and goes on in the next pass where it was.
@@ -40,17 +57,6 @@ struct Firing: Sendable {
 /// The order of commits holds for each trigger and recipient. Behind a firing of which parts are to come, later ones of
 /// the trigger are returned as well, which may overtake it if they have other recipients.
 struct FeedWindow: Sendable {
-    private struct Slot: Sendable {
-        /// Nil: nothing in it for a trigger.
-        var change: FeedChange?
-        var commit: FeedCommit
-        var time: UInt64
-        /// The last one of its commit.
-        var isLast: Bool
-        /// What its commit holds of the budget.
-        var reservation: ByteBudget.Reservation?
-    }
-
     fileprivate struct Progress: Sendable {
         /// The first change that it has not done with, unless the pass is further and it does not rest.
         var start = 0
@@ -81,7 +87,7 @@ struct FeedWindow: Sendable {
 
     private let triggers: [FeedTrigger]
     private let byPattern: [String: [Int]]
-    private var slots: [Slot] = []
+    private var slots: [LoadedChange] = []
     /// The number of the first slot, counted from the first that ever was.
     private var first = 0
     private var progress: [Progress]
@@ -95,38 +101,38 @@ struct FeedWindow: Sendable {
     }
 
     var isEmpty: Bool { slots.isEmpty }
+    var count: Int { slots.count }
+    /// The first change that is not done.
+    var oldest: LoadedChange? { slots.first }
     private var end: Int { first + slots.count }
 
-    /// - Parameter isHandled: its changes were handled in another history.
-    mutating func append(_ held: BufferedCommit, isHandled: Bool, at time: UInt64) {
-        var mark = held.commit
-        mark.changes = []
-        let changes: [FeedChange?] = isHandled || held.commit.changes.isEmpty ? [nil] : held.commit.changes
-        for (index, change) in changes.enumerated() {
-            slots.append(
-                Slot(
-                    change: change, commit: mark, time: time, isLast: index == changes.count - 1,
-                    reservation: held.reservation))
-        }
-    }
+    mutating func append(_ change: LoadedChange) { slots.append(change) }
 
     /// The next firing of this pass; nil at its end.
     mutating func nextFiring() -> Firing? {
         while scan < end {
             let slot = slots[scan - first]
-            let candidates = slot.change.flatMap { byPattern[$0.pattern] } ?? []
-            while turns < candidates.count, let change = slot.change {
+            let (change, commit) = (slot.record.change, slot.record.commit)
+            let candidates = byPattern[change.pattern] ?? []
+            while turns < candidates.count {
                 let index = candidates[turns]
                 turns += 1
                 let progress = progress[index]
-                guard !progress.isResting, progress.start <= scan, triggers[index].sees(slot.commit),
-                    triggers[index].compiled.matches(change)
+                guard !progress.isResting, progress.start <= scan, triggers[index].fires(for: change, of: commit)
                 else { continue }
                 self.progress[index].need = nil
                 var firing = Firing(
-                    index: index, trigger: triggers[index].compiled, change: change, commit: slot.commit,
-                    time: slot.time, isAhead: progress.isAhead, slot: scan)
-                if progress.start == scan { (firing.through, firing.content) = (progress.through, progress.content) }
+                    index: index, trigger: triggers[index].compiled, change: change, commit: commit,
+                    time: slot.row.sequence &- 1, isAhead: progress.isAhead, slot: scan)
+                switch slot.known[index] {
+                case .isDone: continue
+                case .through(let uid): firing.through = uid
+                case nil: break
+                }
+                if progress.start == scan {
+                    firing.through = progress.through ?? firing.through
+                    firing.content = progress.content
+                }
                 switch progress.ahead[scan] {
                 case .isDone: continue
                 case .passedOver(let content): firing.content = content
@@ -216,17 +222,16 @@ struct FeedWindow: Sendable {
         return true
     }
 
-    /// Drops what every trigger has done with and the pass is beyond; returns the newest commit among it that is done
-    /// as a whole, and how many changes went.
-    mutating func dropDone() -> (through: FeedCommit?, count: Int) {
+    /// Drops what every trigger has done with and the pass is beyond; returns it.
+    mutating func dropDone() -> [LoadedChange] {
         let resting = progress.filter(\.isUnfinished).map(\.start).min() ?? scan
         let waiting = progress.filter { !$0.isUnfinished }.map { max($0.start, scan) }.min() ?? scan
         let done = max(0, min(resting, waiting, scan) - first)
-        guard let last = slots[..<done].lastIndex(where: \.isLast) else { return (nil, 0) }
-        let commit = slots[last].commit
-        slots.removeFirst(last + 1)
-        first += last + 1
-        return (commit, last + 1)
+        defer {
+            slots.removeFirst(done)
+            first += done
+        }
+        return Array(slots[..<done])
     }
 }
 

@@ -128,7 +128,6 @@ final class RecipientLists: Sendable {
     private struct State {
         var entries: [Key: Entry] = [:]
         var bytes = 0
-        var time: UInt64 = 0
         var uses: UInt64 = 0
     }
 
@@ -139,15 +138,7 @@ final class RecipientLists: Sendable {
 
     var bytes: Int { state.withLock { $0.bytes } }
 
-    /// Now, among what is read: a list that is read from now on has a later time.
-    func tick() -> UInt64 {
-        state.withLock { state in
-            state.time += 1
-            return state.time
-        }
-    }
-
-    /// A list that was read after `time`: what was so when a change came is in it.
+    /// A list of which the reading began after a version of the store: what was so when a change came is in it.
     func list(_ key: Key, after time: UInt64) -> RecipientList? {
         state.withLock { state in
             guard let entry = state.entries[key], entry.time > time else { return nil }
@@ -157,7 +148,7 @@ final class RecipientLists: Sendable {
         }
     }
 
-    /// Keeps a list whose reading began at `time`.
+    /// Keeps a list whose reading began at a version of the store.
     func keep(_ list: RecipientList, _ key: Key, readAt time: UInt64) {
         let bytes = list.bytes + key.bytes
         state.withLock { state in

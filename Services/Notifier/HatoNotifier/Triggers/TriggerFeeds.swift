@@ -10,7 +10,11 @@ actor TriggerFeeds {
         var task: Task<Void, Never>
         /// Its own: a feed that pauses stops the reading of no other.
         var client: RPCClient
+        /// The changes that wait in its rows; nil until these were counted.
+        var backlog: ChangeBacklog?
         var isFollowing = false
+        /// How often it could not be followed since it was.
+        var failures = 0
         var error: String?
     }
 
@@ -78,8 +82,10 @@ actor TriggerFeeds {
         let cursors = try await outbox.cursors()
         return cursors.map { database, cursor in
             let feed = feeds[database]
+            // Through which commit all is accepted.
+            let version = min(cursor.version, feed?.backlog?.oldestVersion.map { max($0, 1) - 1 } ?? .max)
             return Notifier.CursorStatus(
-                database: database, version: Int(clamping: cursor.version),
+                database: database, version: Int(clamping: version),
                 epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
                 following: feed?.isFollowing ?? false, gaps: cursor.gaps, error: feed?.error)
         }
@@ -88,14 +94,11 @@ actor TriggerFeeds {
     // MARK: Following
 
     private func follow(_ database: DatabaseName, _ client: RPCClient) async {
-        var failures = 0
         while !Task.isCancelled {
-            do {
-                try await followOnce(database, client) { failures = 0 }
-                return
-            } catch {
+            do { return try await followOnce(database, client) } catch {
                 if Task.isCancelled { return }
-                failures += 1
+                let failures = (feeds[database.rawValue]?.failures ?? 0) + 1
+                feeds[database.rawValue]?.failures = failures
                 feeds[database.rawValue]?.isFollowing = false
                 feeds[database.rawValue]?.error = describe(error)
                 if await resumed(database, after: error) { continue }
@@ -110,12 +113,14 @@ actor TriggerFeeds {
     }
 
     /// Returns when the database has no triggers; throws what ended the feed.
-    private func followOnce(_ database: DatabaseName, _ client: RPCClient, _ began: () -> Void) async throws {
+    private func followOnce(_ database: DatabaseName, _ client: RPCClient) async throws {
         let records = try await outbox.triggers().filter { $0.trigger.database == database.rawValue }
         let stored = try await outbox.store.read { snapshot in
             try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue))
         }
-        guard !records.isEmpty, let cursor = stored else { return }
+        guard !records.isEmpty, let cursor = stored else {
+            return try await ChangeRows(outbox: outbox, database: database).dropAll()
+        }
         let triggers = records.compactMap { record -> FeedTrigger? in
             // Limits can have become tighter since it was set: then it is not served, and the log says so.
             guard let compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
@@ -124,19 +129,52 @@ actor TriggerFeeds {
             }
             return FeedTrigger(compiled: compiled, record: record)
         }
-        let patterns = Set(triggers.map(\.compiled.pattern))
+        let backlog = try await backlog(of: database)
+        let source = TriggerSource(
+            database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
+        let readings = FeedReadings(ended: { backlog.ring() }, read: { try await source.read($0) })
+        let intake = FeedIntake(source, triggers, backlog, cursor)
+        let handler = ChangeHandler(source, readings, triggers, backlog)
+        let result: Result<Void, any Error>
+        do {
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await self.handle(handler, backlog) }
+                group.addTask { try await self.follow(client, intake, triggers) }
+                try await group.next()
+                group.cancelAll()
+            }
+            result = .success(())
+        } catch { result = .failure(error) }
+        await readings.stop()
+        try result.get()
+        try Task.checkCancellation()
+    }
+
+    /// What waits in the rows of a database: counted once, known from then on.
+    private func backlog(of database: DatabaseName) async throws -> ChangeBacklog {
+        if let known = feeds[database.rawValue]?.backlog {
+            known.allAreReady()
+            return known
+        }
+        let backlog = ChangeBacklog()
+        backlog.came(try await ChangeRows(outbox: outbox, database: database).shares())
+        feeds[database.rawValue]?.backlog = backlog
+        return backlog
+    }
+
+    /// Writes down what comes until the feed ends; throws what ended it.
+    private func follow(
+        _ client: RPCClient, _ intake: FeedIntake, _ triggers: [FeedTrigger]
+    ) async throws {
+        let (database, cursor) = (intake.database, intake.cursor)
         let subscription = try await client.subscribe(
             Messages.Follow(
                 database: database, after: cursor.version, epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
-                patterns: Array(patterns)))
-        began()
+                patterns: Array(Set(triggers.map(\.compiled.pattern)))))
         feeds[database.rawValue]?.isFollowing = true
+        feeds[database.rawValue]?.failures = 0
         feeds[database.rawValue]?.error = nil
-        let source = TriggerSource(
-            database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
         let buffer = CommitBuffer(outbox.limits, budget)
-        let readings = FeedReadings(ended: { buffer.ring() }, read: { try await source.read($0) })
-        var handler = ChangeHandler(source, readings, triggers, cursor)
         let reader = Task {
             do {
                 for try await event in subscription { try await buffer.append(try FeedCommit(event)) }
@@ -146,32 +184,33 @@ actor TriggerFeeds {
             }
         }
         let result: Result<Void, any Error>
-        do { result = .success(try await handle(buffer, &handler)) } catch { result = .failure(error) }
+        do { result = .success(try await write(buffer, intake)) } catch { result = .failure(error) }
         reader.cancel()
         subscription.cancel()
         await reader.value
-        await readings.stop()
         try result.get()
-        try Task.checkCancellation()
     }
 
-    /// Handles what comes until the feed ends; throws what ended it.
-    private func handle(_ buffer: CommitBuffer, _ handler: inout ChangeHandler) async throws {
+    private nonisolated func write(_ buffer: CommitBuffer, _ intake: FeedIntake) async throws {
+        var intake = intake
         while let commits = try await buffer.takeAll() {
-            buffer.finished(handler.take(commits))
-            while !handler.isIdle {
-                let turn = try await handler.turn()
-                buffer.finished(turn.done)
-                if turn.isStuck { await buffer.rung() }
-                // What came meanwhile need not wait for a trigger with many recipients.
-                buffer.finished(handler.take(buffer.takeNow()))
-                try Task.checkCancellation()
-            }
+            try await intake.take(commits.map(\.commit))
+            buffer.finished(commits.reduce(0) { $0 + $1.slotCount })
             // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the message
             // database needs both as much. A single message does not wait.
             if commits.count > TriggerFeeds.unhurriedCommits {
                 try await outbox.time.sleep(for: TriggerFeeds.gathering)
             }
+        }
+    }
+
+    /// Handles what waits in the rows until it is cancelled; throws what ends it.
+    private nonisolated func handle(_ handler: ChangeHandler, _ backlog: ChangeBacklog) async throws {
+        var handler = handler
+        var rings = backlog.rings().makeAsyncIterator()
+        while true {
+            try Task.checkCancellation()
+            if try await !handler.turn() { _ = await rings.next() }
         }
     }
 

@@ -26,6 +26,9 @@ struct TriggerSource: Sendable {
         self.notices = notices
     }
 
+    /// The changes that wait.
+    var rows: ChangeRows { ChangeRows(outbox: outbox, database: database) }
+
     // MARK: Recipients
 
     /// A list that was read since the change of the firing came.
@@ -35,7 +38,7 @@ struct TriggerSource: Sendable {
 
     /// Reads the devices of recipients that are known.
     func read(_ uids: [String], as source: RecipientLists.Source) async throws -> RecipientList {
-        let (time, bounds) = (budget.lists.tick(), bounds)
+        let (time, bounds) = (outbox.store.version, bounds)
         let list = try await outbox.store.read { snapshot in
             var list = RecipientList()
             _ = try list.add(uids, in: snapshot, bounds)
@@ -59,7 +62,7 @@ struct TriggerSource: Sendable {
         let bounds = bounds
         let begin = { KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax) }
         var held = [try await budget.reads.reserve(budget.recipientsRead)]
-        var (reading, list, time, isLong) = (begin(), RecipientList(), budget.lists.tick(), false)
+        var (reading, list, time, isLong) = (begin(), RecipientList(), outbox.store.version, false)
         do {
             while let uids = try await reading.next() {
                 let (former, last) = (list, reading.last)
@@ -74,7 +77,7 @@ struct TriggerSource: Sendable {
                 // More than a page: begins again in its turn among such lists, which delays no others.
                 held = []
                 held = [try await longListPlace.reserve(1), try await budget.longReads.reserve(budget.recipientsRead)]
-                (reading, list, time, isLong) = (begin(), RecipientList(), budget.lists.tick(), true)
+                (reading, list, time, isLong) = (begin(), RecipientList(), outbox.store.version, true)
             }
         } catch let error as RPCError { try passOver(error, path) }
         list.sort()
@@ -89,7 +92,7 @@ struct TriggerSource: Sendable {
     private func readNode(_ path: TreePath) async throws -> FeedReadings.Found {
         // Alone: it may take all.
         let reservation = try await budget.reads.reserve(budget.reads.bytes)
-        let time = budget.lists.tick()
+        let time = outbox.store.version
         var node: JSONValue?
         do { node = try await messages.node(database, path, within: budget.node) } catch let error as RPCError {
             try passOver(error, path)
@@ -150,6 +153,17 @@ struct TriggerSource: Sendable {
                 .trigger("many"), "a commit changed more nodes than are listed; triggers do not fire for them",
                 ["path": "\(change.path)", "version": "\(commit.version)"], level: .warning)
         }
+    }
+
+    func reportDropped(_ count: Int) {
+        guard count > 0 else { return }
+        outbox.metrics.changesDropped(count)
+        notices.notice(
+            .trigger("backlog"), "too many bytes of changes wait; the oldest of the writer with the most are dropped",
+            [
+                "database": "\(database)", "dropped": "\(count)",
+                "trigger-backlog-bytes-max": "\(outbox.limits.backlogBytesMax)",
+            ], level: .warning)
     }
 
     func reportLeftOut(_ notification: AcceptedNotification) {

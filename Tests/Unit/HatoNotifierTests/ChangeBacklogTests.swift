@@ -1,0 +1,45 @@
+import Testing
+
+@testable import HatoNotifier
+
+/// Which writer has its turn, and which loses changes.
+@Suite struct ChangeBacklogTests {
+    private func share(_ writer: UInt64, _ rows: Int, bytes: Int = 0) -> ChangeBacklog.Share {
+        .init(writer: UserDigest(writer), rows: rows, bytes: bytes, version: writer)
+    }
+
+    @Test func writersTakeTurnsHoweverManyChangesTheyHave() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(1, 1_000), share(2, 1), share(3, 10)])
+        #expect((1...3).map { _ in backlog.next()?.value } == [1, 2, 3])
+        #expect(backlog.next() == nil && backlog.isIdle)
+        for writer in [2, 1] as [UInt64] { #expect(backlog.isReady(UserDigest(writer))) }
+        backlog.came([share(4, 1), share(1, 1)])
+        #expect((1...4).map { _ in backlog.next()?.value } == [2, 1, 4, nil])
+    }
+
+    @Test func aWriterWithoutChangesHasNoTurn() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(1, 2, bytes: 20)])
+        backlog.went([share(1, 2, bytes: 20)])
+        #expect(backlog.next() == nil && !backlog.isReady(UserDigest(1)))
+        #expect(backlog.rowCount == 0 && backlog.byteCount == 0 && backlog.oldestVersion == nil)
+        // They went before it was known that they came.
+        backlog.went([share(1, 3, bytes: 30)])
+        backlog.came([share(1, 3, bytes: 30)])
+        #expect(backlog.next() == nil && backlog.byteCount == 0)
+        backlog.came([share(1, 1, bytes: 10)])
+        #expect(backlog.next()?.value == 1 && backlog.byteCount == 10)
+    }
+
+    @Test func theWritersWithTheMostBytesLoseThem() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(1, 1, bytes: 100), share(2, 1, bytes: 500), share(3, 1, bytes: 400)])
+        #expect(backlog.excess(adding: 0, bytesMax: 1_000).isEmpty)
+        let one = backlog.excess(adding: 50, bytesMax: 1_000)
+        #expect(one.map(\.writer.value) == [2] && one.map(\.bytes) == [50])
+        let two = backlog.excess(adding: 250, bytesMax: 1_000)
+        #expect(two.map(\.writer.value) == [2, 3] && two.map(\.bytes) == [100, 150])
+        #expect(backlog.byteCount == 1_000)
+    }
+}
