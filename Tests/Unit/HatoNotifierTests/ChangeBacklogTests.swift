@@ -5,7 +5,8 @@ import Testing
 /// Which writer has its turn, and which loses changes.
 @Suite struct ChangeBacklogTests {
     private func share(_ writer: UInt64, _ rows: Int, bytes: Int = 0) -> ChangeBacklog.Share {
-        .init(writer: UserDigest(writer), rows: rows, bytes: bytes, version: writer)
+        let place = ChangeBacklog.Place(position: .init(sequence: writer, index: 0), version: writer)
+        return .init(writer: UserDigest(writer), rows: rows, bytes: bytes, first: place)
     }
 
     @Test func writersTakeTurnsHoweverManyChangesTheyHave() {
@@ -15,7 +16,45 @@ import Testing
         #expect(backlog.next() == nil && backlog.isIdle)
         for writer in [2, 1] as [UInt64] { #expect(backlog.isReady(UserDigest(writer))) }
         backlog.came([share(4, 1), share(1, 1)])
-        #expect((1...4).map { _ in backlog.next()?.value } == [2, 1, 4, nil])
+        #expect((1...4).map { _ in backlog.next()?.value } == [1, 2, 4, nil])
+    }
+
+    @Test func inEachRoundTheOldestChangesComeFirst() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(3, 1), share(1, 100)])
+        #expect(backlog.next()?.value == 1)
+        // It came while the first one had its turn, of whose changes more wait.
+        backlog.came([share(1, 1), share(5, 1)])
+        backlog.isReady(UserDigest(1))
+        #expect((1...3).map { _ in backlog.next()?.value } == [3, 5, 1])
+        // What could not be used was no turn, whatever came meanwhile.
+        backlog.came([share(1, 1)])
+        backlog.hadNoTurn(UserDigest(1))
+        backlog.came([share(6, 1)])
+        #expect((1...3).map { _ in backlog.next()?.value } == [1, 6, nil])
+    }
+
+    @Test func newWritersDelayTheOthersByARoundOnly() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(1, 100)])
+        #expect(backlog.next()?.value == 1)
+        backlog.isReady(UserDigest(1))
+        var turns = 0
+        for writer in 2...5_000 as ClosedRange<UInt64> {
+            backlog.came([share(writer, 1)])
+            turns += 1
+            if backlog.next()?.value == 1 { break }
+        }
+        #expect(turns > 100 && turns < 2_000)
+    }
+
+    @Test func theOldestChangeOfOthersIsKnown() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(4, 1), share(2, 1), share(3, 1)])
+        let oldest = [[], [2], [3, 2], [2, 3, 4, 9]].map { (writers: [UInt64]) in
+            backlog.oldest(besides: writers.map(UserDigest.init))?.sequence
+        }
+        #expect(oldest == [2, 3, 4, nil] && backlog.oldest(besides: [])?.sequence == 2)
     }
 
     @Test func aWriterWithoutChangesHasNoTurn() {

@@ -23,7 +23,9 @@ import Testing
         private var intake: FeedIntake
         private var version: UInt64 = 0
 
-        init(of users: [String], _ change: (inout NotifierLimits) -> Void = { _ in }) async throws {
+        init(
+            of users: [String], collapseKey: String? = nil, _ change: (inout NotifierLimits) -> Void = { _ in }
+        ) async throws {
             outbox = try await Outbox.test(MemoryStore(), TestClock()) {
                 $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
                 change(&$0.limits)
@@ -35,10 +37,11 @@ import Testing
                 database: .default, messages: messages, outbox: outbox, budget: budget,
                 notices: ThrottledNotices(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
             self.source = source
-            let trigger = Notifier.Triggers.Set(
+            var trigger = Notifier.Triggers.Set(
                 id: "t", pattern: try FeedPattern("/a/{x}"), recipients: .init(uids: users),
                 notification: .init(title: "new", body: "{after}")
             ).trigger
+            trigger.options = .init(collapseKey: collapseKey)
             self.trigger = FeedTrigger(
                 compiled: try CompiledTrigger(trigger, limits: NotifierLimits()),
                 record: TriggerRecord(trigger: trigger, startsAfter: 0, epoch: "e"))
@@ -51,8 +54,13 @@ import Testing
 
         /// One commit of a writer.
         mutating func came(_ count: Int = 1, by writer: String, bytes: Int = 0) async throws {
+            try await came(by: Array(repeating: writer, count: count), bytes: bytes)
+        }
+
+        /// One commit of several.
+        mutating func came(by writers: [String], bytes: Int = 0) async throws {
             version += 1
-            let changes = (0..<count).map { index in
+            let changes = writers.enumerated().map { index, writer in
                 FeedChange(
                     pattern: "/a/{x}", parameters: ["x": "\(index)"], path: "/a/\(version)-\(index)", type: .created,
                     before: .null,
@@ -82,6 +90,24 @@ import Testing
                 }
                 return Dictionary(grouping: deliveries, by: \.0).sorted { $0.key < $1.key }.map { commit in
                     commit.value.map(\.1).sorted()
+                }
+            }
+        }
+
+        /// In the order in which they were accepted, each with the body of its notification.
+        var deliveries: [(record: DeliveryRecord, body: String)] {
+            get async throws {
+                let deliveries = try await outbox.store.read { snapshot in
+                    try snapshot.rows(RecordKey(.delivery)).compactMap {
+                        row -> (record: DeliveryRecord, body: String)? in
+                        guard let delivery = try snapshot.record(DeliveryRecord.self, row.key) else { return nil }
+                        let key = NotificationRecord.key(delivery.notification)
+                        return (delivery, try snapshot.record(NotificationRecord.self, key)?.text.body ?? "")
+                    }
+                }
+                return deliveries.sorted {
+                    ($0.record.sequenceVersion, $0.record.sequenceIndex)
+                        < ($1.record.sequenceVersion, $1.record.sequenceIndex)
                 }
             }
         }
@@ -184,6 +210,46 @@ import Testing
             let places = mine.map { text in text.split { " -".contains($0) }.compactMap { Int($0) } }
             #expect(places.count == 4 && places == places.sorted { ($0[0], $0[1]) < ($1[0], $1[1]) })
         }
+        await changes.stop()
+    }
+
+    /// Whoever wrote them, also those of one commit, as long as none has more than a turn takes.
+    @Test func changesOfSeveralWritersAreAcceptedInTheirOrder() async throws {
+        var changes = try await Changes(of: users)
+        try await changes.came(by: (0..<20).map { "w\($0)" })
+        #expect(try await changes.handler.turn())
+        for writer in 20..<30 { try await changes.came(by: "w\(writer)") }
+        while try await changes.handler.turn() {}
+        let deliveries = try await changes.deliveries
+        for user in users {
+            let writers = deliveries.filter { $0.record.uid == user }.map { $0.body.prefix { $0 != " " } }
+            #expect(writers == (0..<30).map { "w\($0)" })
+        }
+        await changes.stop()
+    }
+
+    /// Also where the process begins again between the two.
+    @Test(arguments: [false, true])
+    func anOlderChangeReplacesNoNewerOneUnderACollapseKey(beginsAgain: Bool) async throws {
+        var changes = try await Changes(of: users, collapseKey: "k")
+        let store = changes.outbox.store
+        try await changes.came(40, by: "many")
+        for _ in 1...5 { #expect(try await changes.handler.turn()) }
+        try await changes.came(by: "one")
+        func newest() async throws -> Int { try await store.read { try $0.count(.newest) } }
+        while try await newest() < users.count { #expect(try await changes.handler.turn()) }
+        #expect(try await changes.deliveries.count < 41 * users.count)
+        if beginsAgain { try await changes.beginAgain() }
+        while try await changes.handler.turn() {}
+        let deliveries = try await changes.deliveries
+        #expect(deliveries.count == 41 * users.count)
+        let waiting = deliveries.filter { $0.record.machine.state == .pending }
+        #expect(waiting.map(\.record.uid).sorted() == users && waiting.allSatisfy { $0.body.hasPrefix("one") })
+        #expect(
+            deliveries.allSatisfy { $0.record.machine.state == .pending || $0.record.machine.reason == "collapsed" })
+        #expect(changes.outbox.pending == users.count)
+        // Nothing older waits: what was remembered for it is forgotten.
+        #expect(try await newest() == 0)
         await changes.stop()
     }
 

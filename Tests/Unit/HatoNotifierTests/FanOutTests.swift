@@ -145,7 +145,7 @@ import Testing
             var new = outbox.notification("x", key: "firing")
             new.recipients = .part(part)
             let rows = ChangeRows(outbox: outbox, database: .default)
-            return try #require(try await rows.accept([new], of: []).accepted.first)
+            return try #require(try await rows.accept([new], of: []).notifications.first)
         }
         let first = try await accept(recipients(["b", "c", "d", "e"]).part(after: nil, without: nil, count: 2))
         #expect(first.recipients == 2)

@@ -27,7 +27,8 @@ import Testing
                 pattern: pattern, parameters: ["x": "\(version)"], path: "/\(version)/\(index)", type: .created,
                 before: .null, after: true, uid: nil)
             return LoadedChange(
-                row: ChangeRow(.default, of: change.writer, version, index),
+                row: ChangeRow(
+                    .default, of: change.writer, at: ChangePosition(sequence: version, index: UInt32(index))),
                 record: ChangeRecord(change: change, version: version, epoch: "e", time: 0))
         }
     }

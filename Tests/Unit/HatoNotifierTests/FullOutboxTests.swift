@@ -122,7 +122,7 @@ import Testing
                     recipients: [Recipient(uid: "u\(user)", device: "d\(user)")], total: 2, leftOut: 0,
                     isLast: isLast))
             let rows = ChangeRows(outbox: outbox, database: .default)
-            return try #require(try await rows.accept([new], of: []).accepted.first?.notification)
+            return try #require(try await rows.accept([new], of: []).notifications.first?.notification)
         }
         let first = try await accept(1, isLast: false)
         for title in ["1", "2"] { try await outbox.send(title) }

@@ -146,6 +146,7 @@ extension OutboxDraft {
             DeliveryRecord(
                 notification: notification, index: UInt32(clamping: index), device: recipient.device,
                 uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
-                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
+                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)),
+            from: new.position)
     }
 }

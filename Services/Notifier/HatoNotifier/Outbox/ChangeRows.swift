@@ -34,10 +34,13 @@ struct ChangeRows: Sendable {
             var (came, bytes): ([UserDigest: ChangeBacklog.Share], Int) = ([:], 0)
             for (index, record) in changes.enumerated() {
                 let writer = record.change.writer
-                let row = ChangeRow(database, of: writer, draft.transaction.nextVersion, index)
+                let position = ChangePosition(
+                    sequence: draft.transaction.nextVersion, index: UInt32(clamping: index))
+                let row = ChangeRow(database, of: writer, at: position)
                 let value = RecordCodec.encode(record)
                 draft.writes.put(row.key, bytes: value)
-                var share = came[writer] ?? .init(writer: writer, version: record.version)
+                let place = ChangeBacklog.Place(position: position, version: record.version)
+                var share = came[writer] ?? .init(writer: writer, first: place)
                 share.add(row.key, value)
                 came[writer] = share
                 bytes += row.key.bytes.count + value.count
@@ -50,10 +53,21 @@ struct ChangeRows: Sendable {
         }
     }
 
-    /// Accepts what triggers made of changes, whose rows go with it: both or neither. Returns the rows that went, too.
+    /// What accepting notifications came to.
+    struct Accepted: Sendable {
+        var notifications: [AcceptedNotification]
+        /// The rows that went.
+        var went: [ChangeBacklog.Share]
+        /// Whether changes came before older ones under a collapse key.
+        var hasOvertaken: Bool
+    }
+
+    /// Accepts what triggers made of changes, whose rows go with it: both or neither.
+    ///
+    /// - Parameter oldest: the oldest change of which more is to be accepted later.
     func accept(
-        _ new: [NewNotification], of done: [ChangeRow]
-    ) async throws -> (accepted: [AcceptedNotification], went: [ChangeBacklog.Share]) {
+        _ new: [NewNotification], of done: [ChangeRow], before oldest: ChangePosition? = nil
+    ) async throws -> Accepted {
         let ids = new.map { _ in outbox.newID("ntf_") }
         let (limits, policy) = (outbox.limits, outbox.policy)
         return try await outbox.change { [database] draft in
@@ -68,8 +82,11 @@ struct ChangeRows: Sendable {
                 draft.writes.delete(row.key)
                 went[row.writer, default: .init(writer: row.writer)].add(row.key, value)
             }
+            draft.newest = NewestChanges(database, oldest: oldest)
             var acceptance = Acceptance(limits, policy)
-            return (try zip(new, ids).map { try acceptance.accept($0, id: $1, in: &draft) }, Array(went.values))
+            let accepted = try zip(new, ids).map { try acceptance.accept($0, id: $1, in: &draft) }
+            return Accepted(
+                notifications: accepted, went: Array(went.values), hasOvertaken: draft.newest?.hasOvertaken ?? false)
         }
     }
 
@@ -84,7 +101,8 @@ struct ChangeRows: Sendable {
                 // Those of one writer lie side by side.
                 if shares.last?.writer != row.writer {
                     let record = try? RecordCodec.decode(ChangeRecord.self, value, key: key.bytes)
-                    shares.append(.init(writer: row.writer, version: record?.version ?? 1))
+                    shares.append(
+                        .init(writer: row.writer, first: .init(position: row.position, version: record?.version ?? 1)))
                 }
                 shares[shares.count - 1].add(key, value)
                 return .next
@@ -99,7 +117,9 @@ struct ChangeRows: Sendable {
         repeat {
             isDone = try await outbox.change { [database] draft in
                 let isDeserted = try !draft.transaction.contains(CursorRecord.key(database.rawValue))
-                let rows = try draft.transaction.rows(ChangeRecord.prefix(database), limit: Self.droppedMax)
+                let rows = try [ChangeRecord.prefix(database), NewestChangeRecord.prefix(database)].flatMap {
+                    try draft.transaction.rows($0, limit: Self.droppedMax)
+                }
                 guard isDeserted, !rows.isEmpty else { return true }
                 for row in rows { draft.writes.delete(row.key) }
                 return false

@@ -28,6 +28,8 @@ struct NewNotification: Sendable {
     var trigger: String?
     var path: String?
     var idempotency: Idempotency?
+    /// Of the change that it is about.
+    var position: ChangePosition?
 }
 
 /// What accepting came to.

@@ -20,6 +20,8 @@ struct OutboxDraft {
     /// Of those known, how many are forgotten.
     private var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
+    /// Where changes are handled that need not come in their order.
+    var newest: NewestChanges?
     /// The deliveries that entered lanes, of each user in their order.
     private var entered: [UserDigest: ArraySlice<DeliveryRecord>] = [:]
     /// The rows of lanes that went.
@@ -71,9 +73,15 @@ struct OutboxDraft {
     // MARK: Lanes
 
     /// Puts a pending delivery at the end of its lane; under a collapse key it takes the place of what was not sent
-    /// yet.
-    mutating func enqueue(_ delivery: DeliveryRecord) throws {
+    /// yet. One of a change that is older than what the lane had is replaced at once.
+    mutating func enqueue(_ delivery: DeliveryRecord, from change: ChangePosition? = nil) throws {
         var delivery = delivery
+        if let change, try newest?.accept(change, in: delivery.lane, transaction, &writes) == false {
+            _ = delivery.machine.replaced(at: now)
+            writes.put(delivery.key, delivery)
+            if let event = OutboxEvent(finished: delivery) { writes.record(event) }
+            return
+        }
         delivery.sequenceVersion = transaction.nextVersion
         delivery.sequenceIndex = sequenceIndex
         sequenceIndex += 1

@@ -25,23 +25,35 @@ struct ChangeRecord: FieldObject, Hashable {
     }
 }
 
-/// The key of a row with a change: who wrote it, and its place among the changes of this writer.
-struct ChangeRow: Sendable, Hashable {
-    var writer: UserDigest
+/// Where a change stands among all that were written down: those of one database are in the order of its commits.
+struct ChangePosition: Sendable, Hashable, Comparable {
     /// The commit of the notifier's store that brought it.
     var sequence: UInt64
+    /// Its number there.
+    var index: UInt32
+
+    static func < (one: Self, other: Self) -> Bool { (one.sequence, one.index) < (other.sequence, other.index) }
+}
+
+/// The key of a row with a change: who wrote it, and where it stands.
+struct ChangeRow: Sendable, Hashable {
+    var writer: UserDigest
+    var position: ChangePosition
     var key: RecordKey
 
-    init(_ database: DatabaseName, of writer: UserDigest, _ sequence: UInt64, _ index: Int) {
-        (self.writer, self.sequence) = (writer, sequence)
-        key = ChangeRecord.prefix(database, of: writer).with(sequence).with(UInt32(clamping: index))
+    init(_ database: DatabaseName, of writer: UserDigest, at position: ChangePosition) {
+        (self.writer, self.position) = (writer, position)
+        key = ChangeRecord.prefix(database, of: writer).with(position.sequence).with(position.index)
     }
 
     /// Nil when it is no such row.
     init?(_ key: RecordKey) {
         var reader = RecordKeyReader(key.bytes)
-        guard reader.text() != nil, let writer = reader.number(), let sequence = reader.number() else { return nil }
-        (self.writer, self.sequence, self.key) = (UserDigest(writer), sequence, key)
+        guard reader.text() != nil, let writer = reader.number(), let sequence = reader.number(),
+            let index = reader.shortNumber()
+        else { return nil }
+        (self.writer, self.key) = (UserDigest(writer), key)
+        position = ChangePosition(sequence: sequence, index: index)
     }
 }
 

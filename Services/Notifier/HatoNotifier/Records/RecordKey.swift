@@ -22,6 +22,8 @@ struct RecordKey: Hashable, Sendable {
         /// database, digest of the writer's uid, sequence → `ChangeRecord`; the changes that fire triggers, of each
         /// writer in order
         case change = 0x66  // f
+        /// database, device, collapse key → `NewestChangeRecord`
+        case newest = 0x6F  // o
         /// notification → `NotificationRecord`
         case notification = 0x6E  // n
         /// notification, index → `DeliveryRecord`
@@ -134,10 +136,14 @@ struct RecordKeyReader {
         return nil
     }
 
-    mutating func number() -> UInt64? {
-        guard rest.count >= 8 else { return nil }
-        let number = rest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        rest = rest.dropFirst(8)
+    mutating func number() -> UInt64? { number(of: 8) }
+
+    mutating func shortNumber() -> UInt32? { number(of: 4).map(UInt32.init(truncatingIfNeeded:)) }
+
+    private mutating func number(of bytes: Int) -> UInt64? {
+        guard rest.count >= bytes else { return nil }
+        let number = rest.prefix(bytes).reduce(0) { $0 << 8 | UInt64($1) }
+        rest = rest.dropFirst(bytes)
         return number
     }
 

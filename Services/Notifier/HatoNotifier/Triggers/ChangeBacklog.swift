@@ -7,14 +7,32 @@ import Synchronization
 /// The caller of a fan-out is the writer: a write can notify thousands of users who did nothing. So writers wait for
 /// their own changes only and take turns; the recipients share what is sent then (`AttemptSlots`). When the rows are
 /// too many, the writer with the most bytes loses its oldest.
+///
+/// Turns come in rounds, in which each writer has one, and in each the writer with the oldest change comes first. So
+/// changes are handled in the order of commits as long as none has more of them than fits into its turn.
 final class ChangeBacklog: Sendable {
+    /// Where a change stands, and its commit.
+    struct Place: Sendable, Hashable, Comparable {
+        var position: ChangePosition
+        var version: UInt64
+
+        static func < (one: Self, other: Self) -> Bool { one.position < other.position }
+    }
+
+    private struct Turn: Comparable {
+        var round: UInt64
+        var oldest: ChangePosition
+
+        static func < (one: Self, other: Self) -> Bool { (one.round, one.oldest) < (other.round, other.oldest) }
+    }
+
     /// Rows of a writer that came or went.
     struct Share: Sendable, Hashable {
         var writer: UserDigest
         var rows = 0
         var bytes = 0
-        /// The commit of the oldest that came.
-        var version: UInt64?
+        /// The oldest that came.
+        var first: Place?
 
         /// Counts a row.
         mutating func add(_ key: RecordKey, _ value: [UInt8]) {
@@ -32,10 +50,12 @@ final class ChangeBacklog: Sendable {
         var bytes = IndexedHeap<UserDigest, Int>()
         var byteCount = 0
         /// Writers that have something to do, in the order of their turns.
-        var ready = IndexedHeap<UserDigest, UInt64>()
-        var lastTurn: UInt64 = 0
-        /// A commit of each writer before which none of its changes waits.
-        var oldest = IndexedHeap<UserDigest, UInt64>()
+        var ready = IndexedHeap<UserDigest, Turn>()
+        var round: UInt64 = 0
+        /// Those that had their turn in this round.
+        var served: Set<UserDigest> = []
+        /// A place of each writer before which none of its changes waits.
+        var oldest = IndexedHeap<UserDigest, Place>()
         /// The first commit of which changes are being written down.
         var coming: UInt64?
         var bell: AsyncStream<Void>.Continuation?
@@ -54,21 +74,33 @@ final class ChangeBacklog: Sendable {
                 return ready.remove(writer)
             }
             self.bytes.insert(writer, -bytes)
-            if let version = share.version, !oldest.contains(writer) { oldest.insert(writer, version) }
+            if let first = share.first, !oldest.contains(writer) { oldest.insert(writer, first) }
         }
 
         @discardableResult
         mutating func isReady(_ writer: UserDigest) -> Bool {
             guard rows[writer, default: 0] > 0 else { return false }
             guard !ready.contains(writer) else { return true }
-            lastTurn += 1
-            ready.insert(writer, lastTurn)
+            // New writers cannot keep the others from the next round.
+            let isServed = served.contains(writer) || served.count >= Self.servedMax
+            let none = ChangePosition(sequence: .max, index: .max)
+            ready.insert(
+                writer,
+                Turn(round: isServed ? round + 1 : round, oldest: oldest.priority(of: writer)?.position ?? none))
             return true
         }
+
+        mutating func begin(_ round: UInt64) {
+            self.round = round
+            served = []
+        }
+
+        private static let servedMax = 1_024
     }
 
     private let state = Mutex(State())
 
+    var isEmpty: Bool { state.withLock { $0.rows.isEmpty } }
     var rowCount: Int { state.withLock { $0.rows.values.reduce(0, +) } }
     var byteCount: Int { state.withLock { $0.byteCount } }
 
@@ -95,16 +127,30 @@ final class ChangeBacklog: Sendable {
 
     // MARK: Turns
 
-    /// The writer whose turn it is; it has no other one until it is ready again.
+    /// The writer whose turn it is; it has no other one until it is ready again, and that is in the next round.
     func next() -> UserDigest? {
         state.withLock { state in
-            let writer = state.ready.first?.key
-            if let writer { state.ready.remove(writer) }
+            guard let (writer, turn) = state.ready.first else {
+                state.begin(state.round + 1)
+                return nil
+            }
+            state.ready.remove(writer)
+            if turn.round > state.round { state.begin(turn.round) }
+            state.served.insert(writer)
             return writer
         }
     }
 
-    /// A writer has something to do, after all that have now. False: none of its changes waits.
+    /// A writer could not use its turn: it has another one in this round.
+    func hadNoTurn(_ writer: UserDigest) {
+        state.withLock { state in
+            guard state.served.remove(writer) != nil, state.ready.contains(writer) else { return }
+            state.ready.remove(writer)
+            state.isReady(writer)
+        }
+    }
+
+    /// A writer has something to do. False: none of its changes waits.
     @discardableResult
     func isReady(_ writer: UserDigest) -> Bool { state.withLock { $0.isReady(writer) } }
 
@@ -155,15 +201,29 @@ final class ChangeBacklog: Sendable {
 
     // MARK: Position
 
-    /// No change of a writer waits before this commit.
-    func begins(_ writer: UserDigest, at version: UInt64) {
+    /// No change of a writer waits before this one.
+    func begins(_ writer: UserDigest, at place: Place) {
         state.withLock { state in
-            if state.oldest.contains(writer) { state.oldest.insert(writer, version) }
+            if state.oldest.contains(writer) { state.oldest.insert(writer, place) }
         }
     }
 
     /// The oldest commit that has a change which waits, or one before it.
     var oldestVersion: UInt64? {
-        state.withLock { state in [state.coming, state.oldest.first?.priority].compactMap(\.self).min() }
+        state.withLock { state in [state.coming, state.oldest.first?.priority.version].compactMap(\.self).min() }
+    }
+
+    /// The oldest change that waits, or a place before it, but for those of some writers.
+    func oldest(besides writers: some Sequence<UserDigest>) -> ChangePosition? {
+        state.withLock { state in
+            var passed: [(UserDigest, Place)] = []
+            for writer in writers {
+                guard let place = state.oldest.priority(of: writer) else { continue }
+                state.oldest.remove(writer)
+                passed.append((writer, place))
+            }
+            defer { for (writer, place) in passed { state.oldest.insert(writer, place) } }
+            return state.oldest.first?.priority.position
+        }
     }
 }

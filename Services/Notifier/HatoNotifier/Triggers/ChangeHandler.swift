@@ -21,6 +21,8 @@ struct ChangeHandler: Sendable {
     private var needs: [UserDigest: (needs: [FeedReadings.Need], use: UInt64)] = [:]
     /// Writers that need a reading while as many wait for theirs as may, by their last turn.
     private var later = IndexedHeap<UserDigest, UInt64>()
+    /// What older changes must not replace, and may be forgotten.
+    private var overtaken = Overtaken()
 
     /// Firings that are looked at to find out which lists will be needed.
     private static let upcomingMax = 64
@@ -30,6 +32,18 @@ struct ChangeHandler: Sendable {
     private static let needsMax = 256
     /// Writers that have a part in one turn.
     private static let writersMax = 256
+    private static let overtakenMax = 4_096
+
+    private struct Overtaken {
+        /// Whether there may be rows; those of the process before are not known.
+        var mayHaveRows = true
+        /// The row that was looked at last, and how many of those before it stayed.
+        var last: RecordKey?
+        var stayed = 0
+        /// Turns since.
+        var turns = 0
+        static let turnsMax = 32
+    }
 
     init(
         _ source: TriggerSource, _ readings: FeedReadings, _ triggers: [FeedTrigger], _ backlog: ChangeBacklog
@@ -56,7 +70,10 @@ struct ChangeHandler: Sendable {
         }
         beginReadings(beside: visited)
         outbox.metrics.changesCame(batch.firings)
-        if !batch.done.isEmpty || !batch.notifications.isEmpty { try await accept(batch) }
+        if !batch.done.isEmpty || !batch.notifications.isEmpty {
+            try await accept(batch, finished: visited.filter { held[$0]?.changes.isDone ?? false })
+        }
+        try await forgetOvertaken()
         giveUp()
         for _ in needs.count..<max(needs.count, Self.needsMax) {
             guard let writer = later.first?.key else { break }
@@ -70,7 +87,8 @@ struct ChangeHandler: Sendable {
     private mutating func visit(_ writer: UserDigest, _ batch: inout FiringBatch) async throws -> Bool {
         lastUse += 1
         var changes = held.removeValue(forKey: writer)?.changes ?? WriterChanges(source, triggers)
-        let end = batch.bytes + budget.turn
+        let (bytes, done) = (batch.bytes, batch.done.count)
+        let end = bytes + budget.turn
         var (isOpen, isWithinBudget) = (true, true)
         repeat {
             isWithinBudget = try await load(&changes, of: writer, &batch)
@@ -78,10 +96,14 @@ struct ChangeHandler: Sendable {
             if changes.window.isEmpty, changes.hasMore { isOpen = true } else { break }
         } while isWithinBudget && batch.bytes < end && batch.done.count < OutboxDraft.writesMax
         waits(writer, for: changes.window.needs)
-        if let oldest = changes.window.oldest { backlog.begins(writer, at: oldest.record.version) }
+        if let oldest = changes.window.oldest { backlog.begins(writer, at: oldest.place) }
         // Also if all is done: the rows are there until the end of the turn.
         if isWithinBudget { held[writer] = (changes, lastUse) }
-        if isOpen { backlog.isReady(writer) }
+        if isOpen {
+            backlog.isReady(writer)
+        } else if batch.bytes == bytes, batch.done.count == done {
+            backlog.hadNoTurn(writer)
+        }
         return isWithinBudget
     }
 
@@ -160,10 +182,29 @@ struct ChangeHandler: Sendable {
 
     // MARK: Accepting
 
-    private mutating func accept(_ batch: FiringBatch) async throws {
-        let (accepted, went) = try await source.rows.accept(batch.notifications, of: batch.done)
-        for notification in accepted where notification.leftOut > 0 { source.reportLeftOut(notification) }
-        backlog.went(went)
+    /// - Parameter finished: writers of which it leaves no change.
+    private mutating func accept(_ batch: FiringBatch, finished: [UserDigest]) async throws {
+        let accepted = try await source.rows.accept(
+            batch.notifications, of: batch.done, before: backlog.oldest(besides: finished))
+        for notification in accepted.notifications where notification.leftOut > 0 {
+            source.reportLeftOut(notification)
+        }
+        backlog.went(accepted.went)
+        if accepted.hasOvertaken { overtaken.mayHaveRows = true }
         if let time = batch.newest { outbox.metrics.handledChanges(after: max(0, outbox.time.now() - time)) }
+    }
+    /// Looks, from time to time, for what no older change can replace any more.
+    private mutating func forgetOvertaken() async throws {
+        overtaken.turns += 1
+        guard overtaken.mayHaveRows, overtaken.turns >= Overtaken.turnsMax || backlog.isEmpty else { return }
+        overtaken.turns = 0
+        repeat {
+            let isFirst = overtaken.last == nil
+            let page = try await source.rows.forgetNewest(
+                after: overtaken.last, before: backlog.oldest(besides: []), limit: Self.overtakenMax)
+            overtaken.stayed = (isFirst ? 0 : overtaken.stayed) + page.stayed
+            overtaken.last = page.last
+            overtaken.mayHaveRows = page.last != nil || overtaken.stayed > 0
+        } while overtaken.mayHaveRows && backlog.isEmpty
     }
 }

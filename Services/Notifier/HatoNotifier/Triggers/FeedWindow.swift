@@ -18,8 +18,8 @@ struct Firing: Sendable {
     var change: FeedChange
     /// Without its changes.
     var commit: FeedCommit
-    /// The version of the store before the change came: what is read later is read after the change.
-    var time: UInt64
+    /// Of its change.
+    var position: ChangePosition
     /// Recipients up to this uid have it already.
     var through: String?
     /// What it sends, where that was decided before.
@@ -28,6 +28,9 @@ struct Firing: Sendable {
     /// recipients that the earlier ones do not have.
     var isAhead: Bool
     fileprivate var slot: Int
+
+    /// The version of the store before the change came: what is read later is read after the change.
+    var time: UInt64 { position.sequence &- 1 }
 }
 
 /// A change that was read from its row.
@@ -45,6 +48,8 @@ struct LoadedChange: Sendable {
     var known: [Int: Known] = [:]
     /// What it holds of the budget.
     var reservation: ByteBudget.Reservation?
+
+    var place: ChangeBacklog.Place { .init(position: row.position, version: record.version) }
 }
 
 /// Changes of one writer that are not handled yet, and how far each trigger is among them. Pure.
@@ -123,7 +128,7 @@ struct FeedWindow: Sendable {
                 self.progress[index].need = nil
                 var firing = Firing(
                     index: index, trigger: triggers[index].compiled, change: change, commit: commit,
-                    time: slot.row.sequence &- 1, isAhead: progress.isAhead, slot: scan)
+                    position: slot.row.position, isAhead: progress.isAhead, slot: scan)
                 switch slot.known[index] {
                 case .isDone: continue
                 case .through(let uid): firing.through = uid

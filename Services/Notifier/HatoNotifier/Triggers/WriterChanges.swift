@@ -37,6 +37,8 @@ struct WriterChanges: Sendable {
     }
 
     private var budget: TriggerBudget { source.budget }
+    /// Whether all changes were read and are done.
+    var isDone: Bool { window.isEmpty && !hasMore }
 
     mutating func append(_ loaded: LoadedPage, holding reservation: ByteBudget.Reservation?) {
         for change in loaded.changes {
@@ -87,7 +89,7 @@ struct WriterChanges: Sendable {
             source.reportEmpty(firing)
             return window.isDone(firing)
         }
-        new.recipients = .part(part)
+        (new.recipients, new.position) = (.part(part), firing.position)
         let bytes = new.bytes + part.recipients.count * TriggerBudget.bytesPerDelivery
         batch.notifications.append(new)
         batch.bytes += bytes
