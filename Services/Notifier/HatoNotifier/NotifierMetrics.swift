@@ -109,6 +109,10 @@ final class NotifierMetrics: Sendable {
     func pendingIs(_ count: Int) { pending.record(count) }
     func unreadableIs(_ count: Int) { unreadable.record(count) }
     func changesCame(_ count: Int) { changes.increment(by: count) }
+    /// Changes that fire triggers of which not all notifications are accepted.
+    func changesWaiting(_ count: Int, in database: DatabaseName) {
+        Gauge(label: "hato_notifier_changes_waiting", dimensions: [("database", database.rawValue)]).record(count)
+    }
     /// Changes that fired triggers, and were dropped since too many waited.
     func changesDropped(_ count: Int) { changesDropped.increment(by: count) }
     /// A change that no trigger can use: too many matches in one commit to be listed one by one.

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import HatoNotifier
@@ -13,7 +14,7 @@ import Testing
         let backlog = ChangeBacklog()
         backlog.came([share(1, 1_000), share(2, 1), share(3, 10)])
         #expect((1...3).map { _ in backlog.next()?.value } == [1, 2, 3])
-        #expect(backlog.next() == nil && backlog.isIdle)
+        #expect(backlog.next() == nil)
         for writer in [2, 1] as [UInt64] { #expect(backlog.isReady(UserDigest(writer))) }
         backlog.came([share(4, 1), share(1, 1)])
         #expect((1...4).map { _ in backlog.next()?.value } == [1, 2, 4, nil])
@@ -29,7 +30,7 @@ import Testing
         #expect((1...3).map { _ in backlog.next()?.value } == [3, 5, 1])
         // What could not be used was no turn, whatever came meanwhile.
         backlog.came([share(1, 1)])
-        backlog.hadNoTurn(UserDigest(1))
+        backlog.keepsTurn(UserDigest(1))
         backlog.came([share(6, 1)])
         #expect((1...3).map { _ in backlog.next()?.value } == [1, 6, nil])
     }
@@ -71,6 +72,30 @@ import Testing
         #expect(backlog.next()?.value == 1 && backlog.byteCount == 10)
     }
 
+    /// What comes during a turn is not loaded in it, and its writers have something to do afterwards.
+    @Test func whatComesDuringATurnIsForTheNextOne() {
+        let backlog = ChangeBacklog()
+        backlog.came([share(1, 1), share(2, 1)], through: 5)
+        #expect(backlog.beginTurn() == 5 && backlog.next()?.value == 1)
+        backlog.came([share(1, 1), share(3, 1)], through: 6)
+        #expect((1...2).map { _ in backlog.next()?.value } == [2, nil])
+        #expect(backlog.endTurn() && backlog.beginTurn() == 6)
+        #expect((1...3).map { _ in backlog.next()?.value } == [1, 3, nil] && !backlog.endTurn())
+        // A turn that failed.
+        _ = backlog.beginTurn()
+        backlog.came([share(3, 1)], through: 7)
+        #expect(backlog.beginTurn() == 7 && backlog.next()?.value == 3)
+    }
+
+    @Test func theNumberOfChangesThatWaitIsReported() {
+        let reported = Mutex<[Int]>([])
+        var backlog: ChangeBacklog? = ChangeBacklog { count in reported.withLock { $0.append(count) } }
+        backlog?.came([share(1, 2), share(2, 3)])
+        backlog?.went([share(2, 3)])
+        backlog = nil
+        #expect(reported.withLock { $0 } == [5, 2, 0])
+    }
+
     @Test func theWritersWithTheMostBytesLoseThem() {
         let backlog = ChangeBacklog()
         backlog.came([share(1, 1, bytes: 100), share(2, 1, bytes: 500), share(3, 1, bytes: 400)])
@@ -81,4 +106,8 @@ import Testing
         #expect(two.map(\.writer.value) == [2, 3] && two.map(\.bytes) == [100, 150])
         #expect(backlog.byteCount == 1_000)
     }
+}
+
+extension ChangeBacklog {
+    fileprivate func came(_ shares: [Share]) { came(shares, through: 1) }
 }

@@ -1,7 +1,9 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import Logging
+import Synchronization
 import Testing
 
 @testable import HatoNotifier
@@ -9,6 +11,25 @@ import Testing
 /// What the turns of one database accept.
 @Suite struct ChangeHandlerTests {
     private let users = (10..<20).map { "u\($0)" }
+
+    /// Finds no recipients anywhere, once its gate is open, and remembers where they were looked for.
+    private final class Reading: Sendable {
+        let gate = ByteBudget(1_000)
+        private let state = Mutex((needs: Set<FeedReadings.Need>(), ended: 0))
+
+        func begin(_ need: FeedReadings.Need, _ time: UInt64) async throws -> FeedReadings.Found {
+            state.withLock { $0.needs.insert(need) }
+            _ = try await gate.reserve(1)
+            return .init(value: .recipients(RecipientList()), time: time, reservations: [])
+        }
+
+        func end() { state.withLock { $0.ended += 1 } }
+        var ended: Int { state.withLock { $0.ended } }
+        func hasRead(_ path: String) throws -> Bool {
+            let path = try TreePath(path)
+            return state.withLock { $0.needs.contains(.recipients(path)) }
+        }
+    }
 
     /// A database with changes that wait, and what handles them; transactions have at most five deliveries.
     private struct Changes {
@@ -24,7 +45,8 @@ import Testing
         private var version: UInt64 = 0
 
         init(
-            of users: [String], collapseKey: String? = nil, _ change: (inout NotifierLimits) -> Void = { _ in }
+            of users: [String], collapseKey: String? = nil, reading: Reading? = nil,
+            _ change: (inout NotifierLimits) -> Void = { _ in }
         ) async throws {
             outbox = try await Outbox.test(MemoryStore(), TestClock()) {
                 $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
@@ -42,12 +64,16 @@ import Testing
                 notification: .init(title: "new", body: "{after}")
             ).trigger
             trigger.options = .init(collapseKey: collapseKey)
+            if reading != nil { trigger.recipients = .init(uidsAt: "/members/{x}") }
             self.trigger = FeedTrigger(
                 compiled: try CompiledTrigger(trigger, limits: NotifierLimits()),
                 record: TriggerRecord(trigger: trigger, startsAfter: 0, epoch: "e"))
             let cursor = CursorRecord(version: 0, epoch: "e")
             try await outbox.change { $0.writes.put(CursorRecord.key("default"), cursor) }
-            readings = FeedReadings(ended: {}) { try await source.read($0) }
+            readings = FeedReadings(ended: { reading?.end() }) { [outbox] in
+                if let reading { return try await reading.begin($0, outbox.store.version) }
+                return try await source.read($0)
+            }
             intake = FeedIntake(source, [self.trigger], backlog, cursor)
             handler = ChangeHandler(source, readings, [self.trigger], backlog)
         }
@@ -72,7 +98,7 @@ import Testing
         /// As after a start of the process.
         mutating func beginAgain() async throws {
             backlog = ChangeBacklog()
-            backlog.came(try await source.rows.shares())
+            backlog.came(try await source.rows.shares(), through: outbox.store.version)
             handler = ChangeHandler(source, readings, [trigger], backlog)
         }
 
@@ -161,7 +187,9 @@ import Testing
             try await rows.keep([record], moving: CursorMove(from: one, to: two)) { _ in [] }
         }
         #expect(try await rows.shares() == kept.came && outbox.store.version == version + 1)
-        let page = ChangePage(rowsMax: 9, bytesMax: 1 << 20, triggers: [changes.trigger])
+        var page = ChangePage(through: version, rowsMax: 9, bytesMax: 1 << 20, triggers: [changes.trigger])
+        #expect(try await rows.load(of: change.writer, after: nil, page).changes.isEmpty)
+        page.through = kept.sequence
         let done = try await rows.load(of: change.writer, after: nil, page).changes.map(\.row)
         // Whatever is repeated, a row goes once.
         for count in [2, 0] {
@@ -170,6 +198,19 @@ import Testing
         }
         #expect(outbox.pending == 1)
         await changes.stop()
+    }
+
+    /// Many small values take more than their text, few large ones as much.
+    @Test func whatACommitTakesInMemoryIsCounted() {
+        func bytes(_ value: JSONValue) -> Int {
+            let change = FeedChange(
+                pattern: "/a", parameters: [:], path: "/a", type: .updated, before: .null, after: value, uid: nil)
+            return FeedCommit(version: 1, epoch: "e", time: 0, changes: [change]).memoryBytes
+        }
+        #expect((10_000..<12_000).contains(bytes(.string(String(repeating: "x", count: 10_000)))))
+        let many = JSONValue.array(Array(repeating: .number(1), count: 1_000))
+        #expect(bytes(many) > 1_000 * MemoryLayout<JSONValue>.size)
+        #expect(bytes(.object(["a": many, "b": many])) > 2 * bytes(many) - 2_000)
     }
 
     // MARK: Writers
@@ -250,6 +291,28 @@ import Testing
         #expect(changes.outbox.pending == users.count)
         // Nothing older waits: what was remembered for it is forgotten.
         #expect(try await newest() == 0)
+        await changes.stop()
+    }
+
+    /// However many others wait for readings, and need others when these have ended.
+    @Test func writersThatWaitForReadingsTakeTurns() async throws {
+        let reading = Reading()
+        var changes = try await Changes(of: users, reading: reading) { $0.triggerBytesMax = 64 << 20 }
+        let others = (0..<256).map { "w\($0)" }
+        var closed: ByteBudget.Reservation? = try await reading.gate.reserve(1_000)
+        try await changes.came(by: others)
+        for _ in 1...3 {
+            while try await changes.handler.turn() {}
+            try await eventually("readings wait") { reading.gate.waitingCount >= 200 }
+            // The recipients of the last one are the members of 256.
+            try await changes.came(by: others + ["one"])
+            let (ended, waiting) = (reading.ended, reading.gate.waitingCount)
+            withExtendedLifetime(closed) {}
+            closed = nil
+            try await eventually("readings end") { reading.ended >= ended + waiting }
+            closed = try await reading.gate.reserve(1_000)
+        }
+        #expect(try reading.hasRead("/members/256"))
         await changes.stop()
     }
 

@@ -42,6 +42,28 @@ import Testing
         await notifier.stop()
     }
 
+    /// No more of its changes are held than the one whose recipients are being read.
+    @Test func aChangeThatComesWhileItsWriterWaitsIsHandledLater() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.changesPerBatchMax = 16 }
+        let users = (1_000..<3_500).map { "user\($0)" }
+        notifier.messages.setNode("/chats/c1/members", .object(users.reduce(into: JSONObject()) { $0[$1] = true }))
+        try await notifier.addDevice(of: "user3000", at: "http://127.0.0.1:1/u")
+        try await notifier.setTrigger()
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        let reads = notifier.budget.longReads
+        var held: ByteBudget.Reservation? = try await reads.reserve(reads.bytes)
+        for count in 1...2 {
+            notifier.messages.push("\(count)", in: "c1", by: "one")
+            try await eventually("it waits") { try await notifier.store.read { try $0.count(.change) } == count }
+            try await eventually("its recipients are wanted") { reads.waitingCount == 1 }
+        }
+        withExtendedLifetime(held) {}
+        held = nil
+        try await eventually("both are delivered") { channel.deliveries.count == 2 }
+        #expect(channel.deliveries.map(\.content.text.body) == ["1", "2"])
+        await notifier.stop()
+    }
+
     /// Its trigger is gone: nothing is sent, and nothing stays.
     @Test func changesThatWaitGoWithTheLastTriggerOfTheirDatabase() async throws {
         let notifier = try await TestNotifier.start(channels: [channel])

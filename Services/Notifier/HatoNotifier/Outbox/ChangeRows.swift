@@ -11,6 +11,8 @@ struct ChangeRows: Sendable {
     struct Kept: Sendable {
         /// Those that came.
         var came: [ChangeBacklog.Share] = []
+        /// The commit of the store that brought them.
+        var sequence: UInt64
         /// Those that were dropped, because all together took too many bytes.
         var dropped: [ChangeBacklog.Share] = []
     }
@@ -34,8 +36,8 @@ struct ChangeRows: Sendable {
             var (came, bytes): ([UserDigest: ChangeBacklog.Share], Int) = ([:], 0)
             for (index, record) in changes.enumerated() {
                 let writer = record.change.writer
-                let position = ChangePosition(
-                    sequence: draft.transaction.nextVersion, index: UInt32(clamping: index))
+                let sequence = draft.transaction.nextVersion
+                let position = ChangePosition(sequence: sequence, index: UInt32(clamping: index))
                 let row = ChangeRow(database, of: writer, at: position)
                 let value = RecordCodec.encode(record)
                 draft.writes.put(row.key, bytes: value)
@@ -45,7 +47,7 @@ struct ChangeRows: Sendable {
                 came[writer] = share
                 bytes += row.key.bytes.count + value.count
             }
-            var kept = Kept(came: came.values.sorted { $0.writer.value < $1.writer.value })
+            var kept = Kept(came: Array(came.values), sequence: draft.transaction.nextVersion)
             for (writer, bytes) in bytes > 0 ? excess(bytes) : [] {
                 kept.dropped.append(try draft.dropChanges(of: writer, in: database, bytes: bytes))
             }
@@ -111,17 +113,37 @@ struct ChangeRows: Sendable {
         }
     }
 
+    /// Databases with changes that wait, whether they have triggers or not.
+    static func databases(in outbox: Outbox) async throws -> [DatabaseName] {
+        try await outbox.store.read { snapshot in
+            var (names, range): ([DatabaseName], KeyRange) = ([], KeyRange(prefix: RecordKey(.change).bytes))
+            while !range.isEmpty {
+                var found: String?
+                try snapshot.scan(range, reverse: false) { key, _ in
+                    var reader = RecordKeyReader(key.copied)
+                    found = reader.text()
+                    return .stop
+                }
+                guard let found, let name = DatabaseName(rawValue: found), let end = ChangeRecord.prefix(name).end
+                else { break }
+                names.append(name)
+                range.lower = end
+            }
+            return names
+        }
+    }
+
     /// Drops all, in pages, if the database has no triggers.
     func dropAll() async throws {
         var isDone = false
         repeat {
             isDone = try await outbox.change { [database] draft in
                 let isDeserted = try !draft.transaction.contains(CursorRecord.key(database.rawValue))
-                let rows = try [ChangeRecord.prefix(database), NewestChangeRecord.prefix(database)].flatMap {
-                    try draft.transaction.rows($0, limit: Self.droppedMax)
+                let keys = try [ChangeRecord.prefix(database), NewestChangeRecord.prefix(database)].flatMap {
+                    try draft.transaction.keys($0, limit: Self.droppedMax)
                 }
-                guard isDeserted, !rows.isEmpty else { return true }
-                for row in rows { draft.writes.delete(row.key) }
+                guard isDeserted, !keys.isEmpty else { return true }
+                for key in keys { draft.writes.delete(key) }
                 return false
             }
         } while !isDone
@@ -133,8 +155,12 @@ struct ChangeRows: Sendable {
         of writer: UserDigest, after last: ChangeRow?, _ page: ChangePage
     ) async throws -> LoadedPage {
         let loaded = try await outbox.store.read { [database] snapshot in
-            var range = KeyRange(prefix: ChangeRecord.prefix(database, of: writer).bytes)
+            let prefix = ChangeRecord.prefix(database, of: writer)
+            var range = KeyRange(prefix: prefix.bytes)
             if let last { range.lower = last.key.bytes + [0] }
+            let (end, isLast) = page.through.addingReportingOverflow(1)
+            if !isLast { range.upper = prefix.with(end).bytes }
+            guard !range.isEmpty else { return LoadedPage(hasMore: false) }
             var (rows, bytes, hasMore): ([(key: RecordKey, value: [UInt8])], Int, Bool) = ([], 0, false)
             try snapshot.scan(range, reverse: false) { key, value in
                 hasMore = rows.count == page.rowsMax || !rows.isEmpty && bytes + value.count > page.bytesMax
@@ -143,7 +169,7 @@ struct ChangeRows: Sendable {
                 bytes += key.count + value.count
                 return .next
             }
-            var loaded = LoadedPage(bytes: bytes, hasMore: hasMore)
+            var loaded = LoadedPage(hasMore: hasMore)
             for row in rows {
                 guard let place = ChangeRow(row.key) else { continue }
                 loaded.last = place
@@ -170,14 +196,20 @@ struct LoadedPage: Sendable {
     var damaged: [ChangeRow] = []
     /// The last row.
     var last: ChangeRow?
-    /// Of all rows.
-    var bytes: Int
     /// Whether there may be more behind them.
     var hasMore: Bool
+
+    /// About what it takes in memory.
+    var memoryBytes: Int { changes.reduce(0) { $0 + Self.bytesPerChange + $1.record.change.memoryBytes } }
+
+    /// Of the row and what is known of the change.
+    private static let bytesPerChange = 512
 }
 
 /// How much is read of the changes of a writer, and for which triggers.
 struct ChangePage: Sendable {
+    /// Rows of later commits of the store are not read.
+    var through: UInt64
     var rowsMax: Int
     var bytesMax: Int
     var triggers: [FeedTrigger]

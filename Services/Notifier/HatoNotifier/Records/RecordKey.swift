@@ -19,7 +19,7 @@ struct RecordKey: Hashable, Sendable {
         case trigger = 0x74  // t
         /// database → `CursorRecord`
         case cursor = 0x63  // c
-        /// database, digest of the writer's uid, sequence → `ChangeRecord`; the changes that fire triggers, of each
+        /// database, digest of the writer's uid, sequence, index → `ChangeRecord`; the changes that fire triggers, of each
         /// writer in order
         case change = 0x66  // f
         /// database, device, collapse key → `NewestChangeRecord`

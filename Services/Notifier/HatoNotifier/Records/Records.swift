@@ -88,7 +88,7 @@ struct TriggerRecord: FieldObject {
     static func key(_ id: String) -> RecordKey { RecordKey(.trigger).with(id) }
 }
 
-/// How far the feed of a database was read: everything up to `version` of `epoch` is in the outbox.
+/// How far the feed of a database was read: what fires a trigger up to `version` of `epoch` was written down.
 struct CursorRecord: FieldObject, Hashable {
     var version: UInt64
     var epoch: String

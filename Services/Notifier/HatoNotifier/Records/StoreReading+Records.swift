@@ -53,6 +53,17 @@ extension StoreReading {
         return rows
     }
 
+    /// The keys that begin with `prefix`, in order.
+    func keys(_ prefix: RecordKey, limit: Int) throws -> [RecordKey] {
+        var keys: [RecordKey] = []
+        guard limit > 0 else { return keys }
+        try scan(KeyRange(prefix: prefix.bytes), reverse: false) { key, _ in
+            keys.append(RecordKey(bytes: key.copied))
+            return keys.count < limit ? .next : .stop
+        }
+        return keys
+    }
+
     func count(_ table: RecordKey.Table, upTo limit: Int = .max) throws -> Int {
         var count = 0
         try scan(KeyRange(prefix: RecordKey(table).bytes), reverse: false) { _, _ in

@@ -5,14 +5,20 @@ final class ByteBudget: Sendable {
     /// Bytes that are held for as long as this object is referenced.
     final class Reservation: Sendable {
         private let budget: ByteBudget
-        private let bytes: Int
+        private let bytes: Atomic<Int>
 
         fileprivate init(_ budget: ByteBudget, _ bytes: Int) {
             self.budget = budget
-            self.bytes = bytes
+            self.bytes = Atomic(bytes)
         }
 
-        deinit { budget.giveBack(bytes) }
+        /// Gives back what it holds beyond `rest`.
+        func shrink(to rest: Int) {
+            let former = bytes.min(max(0, rest), ordering: .relaxed).oldValue
+            if former > max(0, rest) { budget.giveBack(former - max(0, rest)) }
+        }
+
+        deinit { budget.giveBack(bytes.load(ordering: .relaxed)) }
     }
 
     private struct Waiter {
@@ -134,8 +140,10 @@ struct TriggerBudget: Sendable {
 
     /// Of one database.
     var changesPerFeed: Int { max(1, changes.bytes / 4) }
-    /// Of one writer.
-    var loadedPerWriter: Int { max(1, loaded.bytes / 16) }
+    /// Held of one writer between turns: those that are held leave half to the others.
+    var loadedPerWriter: Int { max(1, loaded.bytes / 32) }
+    /// Loaded in one turn.
+    var loadedPerTurn: Int { max(1, loaded.bytes / 2) }
     /// Of one transaction.
     var transaction: Int { max(1, min(transactions.bytes / 4, Self.transactionMax)) }
     /// What one trigger puts into a transaction before the others have had their turn.

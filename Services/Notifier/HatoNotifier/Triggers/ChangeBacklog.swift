@@ -46,6 +46,7 @@ final class ChangeBacklog: Sendable {
 
     private struct State {
         var rows: [UserDigest: Int] = [:]
+        var rowCount = 0
         /// The writer with the most bytes comes first.
         var bytes = IndexedHeap<UserDigest, Int>()
         var byteCount = 0
@@ -58,6 +59,10 @@ final class ChangeBacklog: Sendable {
         var oldest = IndexedHeap<UserDigest, Place>()
         /// The first commit of which changes are being written down.
         var coming: UInt64?
+        /// The commit of the store through which it is known what came.
+        var knownThrough: UInt64 = 0
+        /// Writers of which changes came during a turn of the handler; nil between turns.
+        var cameMeanwhile: Set<UserDigest>?
         var bell: AsyncStream<Void>.Continuation?
 
         /// In any order: rows may go before it is known that they came.
@@ -66,6 +71,7 @@ final class ChangeBacklog: Sendable {
             let bytes = share.bytes - (self.bytes.priority(of: writer) ?? 0)
             let count = rows[writer, default: 0] + share.rows
             byteCount += share.bytes
+            rowCount += share.rows
             rows[writer] = count != 0 ? count : nil
             guard count != 0 else {
                 byteCount -= bytes
@@ -90,6 +96,11 @@ final class ChangeBacklog: Sendable {
             return true
         }
 
+        mutating func endTurn() {
+            for writer in cameMeanwhile ?? [] { isReady(writer) }
+            cameMeanwhile = nil
+        }
+
         mutating func begin(_ round: UInt64) {
             self.round = round
             served = []
@@ -99,23 +110,32 @@ final class ChangeBacklog: Sendable {
     }
 
     private let state = Mutex(State())
+    private let report: @Sendable (_ rows: Int) -> Void
+
+    /// - Parameter report: is told how many changes wait, whenever some came or went.
+    init(report: @escaping @Sendable (_ rows: Int) -> Void = { _ in }) { self.report = report }
+
+    deinit { report(0) }
 
     var isEmpty: Bool { state.withLock { $0.rows.isEmpty } }
-    var rowCount: Int { state.withLock { $0.rows.values.reduce(0, +) } }
+    func hasChanges(of writer: UserDigest) -> Bool { state.withLock { $0.rows[writer] != nil } }
+    var rowCount: Int { state.withLock { $0.rowCount } }
     var byteCount: Int { state.withLock { $0.byteCount } }
 
     /// Changes of this commit and of later ones are being written down.
     func comes(_ version: UInt64) { state.withLock { $0.coming = version } }
 
-    /// Changes came, and wait behind those of their writers.
-    func came(_ shares: [Share]) {
+    /// Changes came, and wait behind those of their writers; with them, all are known through a commit of the store.
+    func came(_ shares: [Share], through sequence: UInt64) {
         state.withLock { state in
             state.coming = nil
+            state.knownThrough = max(state.knownThrough, sequence)
             for share in shares {
                 state.add(share)
-                state.isReady(share.writer)
+                if state.cameMeanwhile?.insert(share.writer) == nil { state.isReady(share.writer) }
             }
         }
+        report(rowCount)
         ring()
     }
 
@@ -123,9 +143,28 @@ final class ChangeBacklog: Sendable {
         state.withLock { state in
             for share in shares { state.add(share.reversed) }
         }
+        report(rowCount)
     }
 
     // MARK: Turns
+
+    /// Begins a turn of the handler, for changes through the returned commit of the store: those that come meanwhile
+    /// could be loaded of one writer, and not of another who wrote earlier.
+    func beginTurn() -> UInt64 {
+        state.withLock { state in
+            state.endTurn()
+            state.cameMeanwhile = []
+            return state.knownThrough
+        }
+    }
+
+    /// False: there is nothing to do.
+    func endTurn() -> Bool {
+        state.withLock { state in
+            state.endTurn()
+            return !state.ready.isEmpty
+        }
+    }
 
     /// The writer whose turn it is; it has no other one until it is ready again, and that is in the next round.
     func next() -> UserDigest? {
@@ -141,8 +180,8 @@ final class ChangeBacklog: Sendable {
         }
     }
 
-    /// A writer could not use its turn: it has another one in this round.
-    func hadNoTurn(_ writer: UserDigest) {
+    /// A writer waits for what its changes need: it has another turn in this round.
+    func keepsTurn(_ writer: UserDigest) {
         state.withLock { state in
             guard state.served.remove(writer) != nil, state.ready.contains(writer) else { return }
             state.ready.remove(writer)
@@ -160,8 +199,6 @@ final class ChangeBacklog: Sendable {
             for writer in state.rows.keys.sorted(by: { $0.value < $1.value }) { state.isReady(writer) }
         }
     }
-
-    var isIdle: Bool { state.withLock { $0.ready.isEmpty } }
 
     /// Rings when changes have come or `ring` was called, once for any number of times. The one before ends.
     func rings() -> AsyncStream<Void> {

@@ -21,6 +21,8 @@ struct ChangeHandler: Sendable {
     private var needs: [UserDigest: (needs: [FeedReadings.Need], use: UInt64)] = [:]
     /// Writers that need a reading while as many wait for theirs as may, by their last turn.
     private var later = IndexedHeap<UserDigest, UInt64>()
+    /// Writers that were among these, for which a place is kept.
+    private var admitted: Set<UserDigest> = []
     /// What older changes must not replace, and may be forgotten.
     private var overtaken = Overtaken()
 
@@ -32,7 +34,7 @@ struct ChangeHandler: Sendable {
     private static let needsMax = 256
     /// Writers that have a part in one turn.
     private static let writersMax = 256
-    private static let overtakenMax = 4_096
+    private static let overtakenMax = 1_024
 
     private struct Overtaken {
         /// Whether there may be rows; those of the process before are not known.
@@ -40,6 +42,8 @@ struct ChangeHandler: Sendable {
         /// The row that was looked at last, and how many of those before it stayed.
         var last: RecordKey?
         var stayed = 0
+        /// Whether more came since the pass began.
+        var hasNew = false
         /// Turns since.
         var turns = 0
         static let turnsMax = 32
@@ -63,8 +67,10 @@ struct ChangeHandler: Sendable {
         try takeFound()
         let reservation = try await budget.transactions.reserve(budget.transaction)
         defer { withExtendedLifetime(reservation) {} }
-        var (batch, visited): (FiringBatch, [UserDigest]) = (FiringBatch(), [])
-        while batch.bytes < budget.transaction, visited.count < Self.writersMax, let writer = backlog.next() {
+        var (batch, visited): (FiringBatch, [UserDigest]) = (FiringBatch(through: backlog.beginTurn()), [])
+        while batch.bytes < budget.transaction, batch.loadedBytes < budget.loadedPerTurn,
+            visited.count < Self.writersMax, let writer = backlog.next()
+        {
             visited.append(writer)
             if try await !visit(writer, &batch) { break }
         }
@@ -75,12 +81,8 @@ struct ChangeHandler: Sendable {
         }
         try await forgetOvertaken()
         giveUp()
-        for _ in needs.count..<max(needs.count, Self.needsMax) {
-            guard let writer = later.first?.key else { break }
-            later.remove(writer)
-            backlog.isReady(writer)
-        }
-        return !backlog.isIdle
+        admit()
+        return backlog.endTurn()
     }
 
     /// A writer's part of a turn. False: it holds too much for others to have their parts beside it.
@@ -88,13 +90,13 @@ struct ChangeHandler: Sendable {
         lastUse += 1
         var changes = held.removeValue(forKey: writer)?.changes ?? WriterChanges(source, triggers)
         let (bytes, done) = (batch.bytes, batch.done.count)
-        let end = bytes + budget.turn
+        let (end, loadedEnd) = (bytes + budget.turn, batch.loadedBytes + budget.loadedPerTurn / 4)
         var (isOpen, isWithinBudget) = (true, true)
         repeat {
             isWithinBudget = try await load(&changes, of: writer, &batch)
             isOpen = try await changes.takeTurn(&batch, &found)
             if changes.window.isEmpty, changes.hasMore { isOpen = true } else { break }
-        } while isWithinBudget && batch.bytes < end && batch.done.count < OutboxDraft.writesMax
+        } while isWithinBudget && batch.bytes < end && batch.loadedBytes < loadedEnd
         waits(writer, for: changes.window.needs)
         if let oldest = changes.window.oldest { backlog.begins(writer, at: oldest.place) }
         // Also if all is done: the rows are there until the end of the turn.
@@ -102,7 +104,7 @@ struct ChangeHandler: Sendable {
         if isOpen {
             backlog.isReady(writer)
         } else if batch.bytes == bytes, batch.done.count == done {
-            backlog.hadNoTurn(writer)
+            backlog.keepsTurn(writer)
         }
         return isWithinBudget
     }
@@ -112,16 +114,22 @@ struct ChangeHandler: Sendable {
         _ changes: inout WriterChanges, of writer: UserDigest, _ batch: inout FiringBatch
     ) async throws -> Bool {
         let rowsMax = max(1, outbox.limits.changesPerBatchMax / Self.heldMax)
-        guard changes.window.count < rowsMax else { return true }
+        guard changes.window.isEmpty || changes.window.count < rowsMax && changes.heldBytes < budget.loadedPerWriter
+        else {
+            changes.leavesRows()
+            return true
+        }
         let page = ChangePage(
-            rowsMax: rowsMax - changes.window.count,
+            through: batch.through, rowsMax: rowsMax - changes.window.count,
             bytesMax: budget.loadedPerWriter / TriggerBudget.bytesPerLineByte, triggers: triggers)
         let loaded = try await source.rows.load(of: writer, after: changes.last, page)
-        let bytes = loaded.bytes.multipliedReportingOverflow(by: TriggerBudget.bytesPerLineByte)
-        let reservation = budget.loaded.reserveNow(
-            bytes.overflow ? budget.loaded.bytes : min(bytes.partialValue, budget.loaded.bytes))
+        batch.loadedBytes += loaded.memoryBytes
+        let reservation = budget.loaded.reserveNow(min(loaded.memoryBytes, budget.loaded.bytes))
         // What is held is handled first.
-        if reservation == nil, !changes.window.isEmpty { return true }
+        if reservation == nil, !changes.window.isEmpty {
+            changes.leavesRows()
+            return true
+        }
         changes.append(loaded, holding: reservation)
         batch.done += loaded.damaged
         return reservation != nil
@@ -132,11 +140,22 @@ struct ChangeHandler: Sendable {
     private mutating func waits(_ writer: UserDigest, for reading: [FeedReadings.Need]) {
         needs[writer] = nil
         later.remove(writer)
+        let isAdmitted = admitted.remove(writer) != nil
         if reading.isEmpty { return }
-        if needs.count < Self.needsMax {
+        // What becomes free goes to those that wait for it first.
+        if isAdmitted || later.isEmpty && needs.count + admitted.count < Self.needsMax {
             needs[writer] = (reading, lastUse)
         } else {
             later.insert(writer, lastUse)
+        }
+    }
+
+    /// Gives places that became free to writers that wait for one.
+    private mutating func admit() {
+        if !later.isEmpty { admitted = admitted.filter(backlog.hasChanges) }
+        while needs.count + admitted.count < Self.needsMax, let writer = later.first?.key {
+            later.remove(writer)
+            if backlog.isReady(writer) { admitted.insert(writer) }
         }
     }
 
@@ -171,9 +190,10 @@ struct ChangeHandler: Sendable {
     /// had more of their turns.
     private mutating func giveUp() {
         held = held.filter { !$0.value.changes.window.isEmpty }
-        while held.count > Self.heldMax,
-            let writer = held.min(by: { rank($0) < rank($1) })?.key
-        { held[writer] = nil }
+        guard held.count > Self.heldMax else { return }
+        for entry in held.sorted(by: { rank($0) < rank($1) }).prefix(held.count - Self.heldMax) {
+            held[entry.key] = nil
+        }
     }
 
     private func rank(_ entry: (key: UserDigest, value: (changes: WriterChanges, use: UInt64))) -> (Int, UInt64) {
@@ -190,7 +210,7 @@ struct ChangeHandler: Sendable {
             source.reportLeftOut(notification)
         }
         backlog.went(accepted.went)
-        if accepted.hasOvertaken { overtaken.mayHaveRows = true }
+        if accepted.hasOvertaken { (overtaken.mayHaveRows, overtaken.hasNew) = (true, true) }
         if let time = batch.newest { outbox.metrics.handledChanges(after: max(0, outbox.time.now() - time)) }
     }
     /// Looks, from time to time, for what no older change can replace any more.
@@ -202,9 +222,10 @@ struct ChangeHandler: Sendable {
             let isFirst = overtaken.last == nil
             let page = try await source.rows.forgetNewest(
                 after: overtaken.last, before: backlog.oldest(besides: []), limit: Self.overtakenMax)
-            overtaken.stayed = (isFirst ? 0 : overtaken.stayed) + page.stayed
+            if isFirst { (overtaken.stayed, overtaken.hasNew) = (0, false) }
+            overtaken.stayed += page.stayed
             overtaken.last = page.last
-            overtaken.mayHaveRows = page.last != nil || overtaken.stayed > 0
+            overtaken.mayHaveRows = page.last != nil || overtaken.stayed > 0 || overtaken.hasNew
         } while overtaken.mayHaveRows && backlog.isEmpty
     }
 }

@@ -4,15 +4,16 @@ import Synchronization
 struct BufferedCommit: Sendable {
     var commit: FeedCommit
     var reservation: ByteBudget.Reservation?
-
     /// What it takes in memory.
-    var bytes: Int {
-        let bytes = commit.byteCount.multipliedReportingOverflow(by: TriggerBudget.bytesPerLineByte)
-        return bytes.overflow ? .max : bytes.partialValue
+    let bytes: Int
+
+    init(_ commit: FeedCommit) {
+        self.commit = commit
+        bytes = commit.memoryBytes
     }
 
     /// How many changes it counts as.
-    var slotCount: Int { max(1, commit.changes.count) }
+    var changeCount: Int { max(1, commit.changes.count) }
 }
 
 /// Commits that came and were not written down yet. One task appends, another takes and says what is done; when too
@@ -20,12 +21,9 @@ struct BufferedCommit: Sendable {
 final class CommitBuffer: Sendable {
     private struct State {
         var commits: [BufferedCommit] = []
-        /// Of commits that were appended and are not done.
-        var held: [(slotCount: Int, bytes: Int)] = []
-        var slotCount = 0
+        // Of commits that were appended and are not done.
+        var changeCount = 0
         var byteCount = 0
-        /// Slots that are done of the first one held.
-        var doneOfFirst = 0
         var end: Result<Void, any Error>?
     }
 
@@ -48,33 +46,27 @@ final class CommitBuffer: Sendable {
 
     /// Returns when the next one may come. Throws when the task is cancelled.
     func append(_ commit: FeedCommit) async throws {
-        var held = BufferedCommit(commit: commit)
+        var held = BufferedCommit(commit)
         held.reservation = try await budget.reserve(held.bytes)
         state.withLock { [held] state in
             state.commits.append(held)
-            state.held.append((held.slotCount, held.bytes))
-            state.slotCount += held.slotCount
+            state.changeCount += held.changeCount
             state.byteCount += min(held.bytes, bytesMax)
         }
         fill.yield()
         var rings = drained.makeAsyncIterator()
-        while state.withLock({ $0.slotCount >= changesMax || $0.byteCount >= bytesMax }) {
+        while state.withLock({ $0.changeCount >= changesMax || $0.byteCount >= bytesMax }) {
             guard await rings.next() != nil else { throw CancellationError() }
         }
     }
 
-    /// So many places of a window, of the commits that were appended first, are done.
-    func finished(_ count: Int) {
+    /// Commits that were taken are done.
+    func finished(_ commits: [BufferedCommit]) {
         state.withLock { state in
-            state.doneOfFirst += count
-            var ended = 0
-            while ended < state.held.count, state.doneOfFirst >= state.held[ended].slotCount {
-                state.doneOfFirst -= state.held[ended].slotCount
-                state.slotCount -= state.held[ended].slotCount
-                state.byteCount -= min(state.held[ended].bytes, bytesMax)
-                ended += 1
+            for commit in commits {
+                state.changeCount -= commit.changeCount
+                state.byteCount -= min(commit.bytes, bytesMax)
             }
-            state.held.removeFirst(ended)
         }
         drain.yield()
     }
@@ -84,20 +76,14 @@ final class CommitBuffer: Sendable {
         fill.yield()
     }
 
-    /// What came, and may be nothing.
-    func takeNow() -> [BufferedCommit] {
-        state.withLock { state in
-            defer { state.commits = [] }
-            return state.commits
-        }
-    }
-
     /// Everything that came, at least one commit; nil after the end or when cancelled. Throws what ended it.
     func takeAll() async throws -> [BufferedCommit]? {
         var rings = filled.makeAsyncIterator()
         while true {
-            let end = state.withLock { $0.end }
-            let commits = takeNow()
+            let (commits, end) = state.withLock { state in
+                defer { state.commits = [] }
+                return (state.commits, state.end)
+            }
             if !commits.isEmpty { return commits }
             if let end {
                 try end.get()

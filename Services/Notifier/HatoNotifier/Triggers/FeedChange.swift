@@ -69,6 +69,37 @@ struct FeedCommit: Sendable, Hashable {
     /// Milliseconds since 1970.
     var time: Int64
     var changes: [FeedChange]
-    /// Of the line that brought it.
-    var byteCount = 0
+
+    /// About what it takes in memory.
+    var memoryBytes: Int { changes.reduce(Self.fixedBytes) { $0 + $1.memoryBytes } }
+
+    private static let fixedBytes = 256
+}
+
+extension FeedChange {
+    /// About what it takes in memory.
+    var memoryBytes: Int {
+        let texts = parameters.reduce(pattern.utf8.count + path.utf8.count) {
+            $0 + $1.key.utf8.count + $1.value.utf8.count
+        }
+        return Self.fixedBytes + texts + (before?.memoryBytes ?? 0) + (after?.memoryBytes ?? 0)
+    }
+
+    private static let fixedBytes = 512
+}
+
+extension JSONValue {
+    /// About what it takes in memory. A member of an object is held with its name; values of few bytes take as much as
+    /// others.
+    var memoryBytes: Int {
+        switch self {
+        case .null, .bool, .number: Self.fixedBytes
+        case .string(let text): Self.fixedBytes + text.utf8.count
+        case .array(let values): values.reduce(Self.fixedBytes) { $0 + $1.memoryBytes }
+        case .object(let object):
+            object.members.reduce(Self.fixedBytes) { $0 + Self.fixedBytes + $1.name.utf8.count + $1.value.memoryBytes }
+        }
+    }
+
+    private static let fixedBytes = 48
 }

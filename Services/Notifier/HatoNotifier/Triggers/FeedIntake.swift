@@ -40,7 +40,7 @@ struct FeedIntake: Sendable {
             backlog.excess(adding: $0, bytesMax: bytesMax)
         }
         cursor = next
-        backlog.came(kept.came)
+        backlog.came(kept.came, through: kept.sequence)
         backlog.went(kept.dropped)
         source.reportDropped(kept.dropped.reduce(0) { $0 + $1.rows })
     }

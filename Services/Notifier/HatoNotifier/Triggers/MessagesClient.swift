@@ -56,7 +56,7 @@ extension FeedCommit {
         let change = try Messages.Change.decode(event.params)
         self.init(
             version: change.version, epoch: change.epoch, time: change.time,
-            changes: change.changes.map(FeedChange.init), byteCount: event.byteCount)
+            changes: change.changes.map(FeedChange.init))
     }
 }
 

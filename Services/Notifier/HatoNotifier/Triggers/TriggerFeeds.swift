@@ -50,6 +50,10 @@ actor TriggerFeeds {
     }
 
     func start() async throws {
+        // The process may have ended between the removal of the last trigger of a database and that of its rows.
+        for database in try await ChangeRows.databases(in: outbox) {
+            try await ChangeRows(outbox: outbox, database: database).dropAll()
+        }
         let databases = try await outbox.triggers().map(\.trigger.database)
         for database in Set(databases).sorted() { await triggersChanged(in: database) }
     }
@@ -156,8 +160,9 @@ actor TriggerFeeds {
             known.allAreReady()
             return known
         }
-        let backlog = ChangeBacklog()
-        backlog.came(try await ChangeRows(outbox: outbox, database: database).shares())
+        let backlog = ChangeBacklog { [metrics = outbox.metrics] in metrics.changesWaiting($0, in: database) }
+        let through = outbox.store.version
+        backlog.came(try await ChangeRows(outbox: outbox, database: database).shares(), through: through)
         feeds[database.rawValue]?.backlog = backlog
         return backlog
     }
@@ -195,7 +200,7 @@ actor TriggerFeeds {
         var intake = intake
         while let commits = try await buffer.takeAll() {
             try await intake.take(commits.map(\.commit))
-            buffer.finished(commits.reduce(0) { $0 + $1.slotCount })
+            buffer.finished(commits)
             // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the message
             // database needs both as much. A single message does not wait.
             if commits.count > TriggerFeeds.unhurriedCommits {

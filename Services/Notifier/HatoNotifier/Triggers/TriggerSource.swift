@@ -82,7 +82,9 @@ struct TriggerSource: Sendable {
         } catch let error as RPCError { try passOver(error, path) }
         list.sort()
         budget.lists.keep(list, RecipientLists.Key(database: database, source: .keys(of: path)), readAt: time)
-        return FeedReadings.Found(value: .recipients(list), time: time, reservations: held)
+        // The list may be held for some turns, which keeps no others from reading.
+        held.last?.shrink(to: list.bytes)
+        return FeedReadings.Found(value: .recipients(list), time: time, reservations: held.suffix(1))
     }
 
     private var bounds: RecipientList.Bounds {
@@ -97,6 +99,7 @@ struct TriggerSource: Sendable {
         do { node = try await messages.node(database, path, within: budget.node) } catch let error as RPCError {
             try passOver(error, path)
         }
+        reservation.shrink(to: node?.memoryBytes ?? 0)
         return FeedReadings.Found(value: .node(node), time: time, reservations: [reservation])
     }
 

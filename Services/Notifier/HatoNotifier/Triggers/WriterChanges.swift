@@ -2,6 +2,8 @@ import HatoModel
 
 /// What one transaction is to accept.
 struct FiringBatch: Sendable {
+    /// It is about changes that came through this commit of the store.
+    let through: UInt64
     var notifications: [NewNotification] = []
     /// The changes that are done with it.
     var done: [ChangeRow] = []
@@ -9,8 +11,12 @@ struct FiringBatch: Sendable {
     var newest: Int64?
     /// About what it takes in memory and in the store.
     var bytes = 0
+    /// About what the changes took in memory that were loaded for it.
+    var loadedBytes = 0
     /// That began in it.
     var firings = 0
+
+    init(through: UInt64) { self.through = through }
 }
 
 /// The changes of one writer that were read from the store, and what their firings send next.
@@ -21,6 +27,8 @@ struct WriterChanges: Sendable {
     private(set) var last: ChangeRow?
     /// Whether there may be rows behind it.
     private(set) var hasMore = true
+    /// About what it holds, of pages of which changes are not done.
+    private(set) var heldBytes = 0
     /// The recipients of firings in this pass that are not done, by trigger.
     private var passedOver: [Int: [RecipientLists.Source: RecipientList]] = [:]
     /// By trigger, the recipients of the firing of which parts are to come: those that were there for its first part,
@@ -40,7 +48,11 @@ struct WriterChanges: Sendable {
     /// Whether all changes were read and are done.
     var isDone: Bool { window.isEmpty && !hasMore }
 
+    /// Nothing more is loaded now.
+    mutating func leavesRows() { hasMore = true }
+
     mutating func append(_ loaded: LoadedPage, holding reservation: ByteBudget.Reservation?) {
+        heldBytes = (window.isEmpty ? 0 : heldBytes) + loaded.memoryBytes
         for change in loaded.changes {
             var change = change
             change.reservation = reservation
