@@ -44,6 +44,8 @@ final class NotifierMetrics: Sendable {
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
+    private let waiting = Gauge(label: "hato_notifier_changes_waiting")
+    private let waitingOfDatabases = Mutex<[DatabaseName: Int]>([:])
     private let changesDropped = Counter(label: "hato_notifier_changes_dropped_full_total")
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
     private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
@@ -111,7 +113,10 @@ final class NotifierMetrics: Sendable {
     func changesCame(_ count: Int) { changes.increment(by: count) }
     /// Changes that fire triggers of which not all notifications are accepted.
     func changesWaiting(_ count: Int, in database: DatabaseName) {
-        Gauge(label: "hato_notifier_changes_waiting", dimensions: [("database", database.rawValue)]).record(count)
+        waitingOfDatabases.withLock { counts in
+            counts[database] = count > 0 ? count : nil
+            waiting.record(counts.values.reduce(0, +))
+        }
     }
     /// Changes that fired triggers, and were dropped since too many waited.
     func changesDropped(_ count: Int) { changesDropped.increment(by: count) }

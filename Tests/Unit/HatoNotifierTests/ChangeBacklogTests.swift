@@ -5,8 +5,9 @@ import Testing
 
 /// Which writer has its turn, and which loses changes.
 @Suite struct ChangeBacklogTests {
-    private func share(_ writer: UInt64, _ rows: Int, bytes: Int = 0) -> ChangeBacklog.Share {
-        let place = ChangeBacklog.Place(position: .init(sequence: writer, index: 0), version: writer)
+    private func share(_ writer: UInt64, _ rows: Int, bytes: Int = 0, at sequence: UInt64? = nil) -> ChangeBacklog.Share
+    {
+        let place = ChangeBacklog.Place(position: .init(sequence: sequence ?? writer, index: 0), version: writer)
         return .init(writer: UserDigest(writer), rows: rows, bytes: bytes, first: place)
     }
 
@@ -24,14 +25,14 @@ import Testing
         let backlog = ChangeBacklog()
         backlog.came([share(3, 1), share(1, 100)])
         #expect(backlog.next()?.value == 1)
-        // It came while the first one had its turn, of whose changes more wait.
-        backlog.came([share(1, 1), share(5, 1)])
         backlog.isReady(UserDigest(1))
+        backlog.came([share(5, 1)])
         #expect((1...3).map { _ in backlog.next()?.value } == [3, 5, 1])
-        // What could not be used was no turn, whatever came meanwhile.
-        backlog.came([share(1, 1)])
+        // What could not be used was no turn.
+        _ = backlog.beginTurn()
+        backlog.came([share(1, 1), share(6, 1)])
         backlog.keepsTurn(UserDigest(1))
-        backlog.came([share(6, 1)])
+        #expect(backlog.endTurn())
         #expect((1...3).map { _ in backlog.next()?.value } == [1, 6, nil])
     }
 
@@ -81,6 +82,14 @@ import Testing
         #expect((1...2).map { _ in backlog.next()?.value } == [2, nil])
         #expect(backlog.endTurn() && backlog.beginTurn() == 6)
         #expect((1...3).map { _ in backlog.next()?.value } == [1, 3, nil] && !backlog.endTurn())
+        // Its changes of before are done: the others that came are older than its next one.
+        backlog.came([share(1, 1)])
+        _ = backlog.beginTurn()
+        #expect(backlog.next()?.value == 1 && backlog.next() == nil)
+        backlog.came([share(2, 1)])
+        backlog.came([share(1, 1, at: 8)])
+        backlog.went([share(1, 3)], finished: [UserDigest(1)])
+        #expect(backlog.endTurn() && backlog.next()?.value == 2 && backlog.next()?.value == 1)
         // A turn that failed.
         _ = backlog.beginTurn()
         backlog.came([share(3, 1)], through: 7)

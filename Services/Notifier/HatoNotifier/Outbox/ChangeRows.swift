@@ -124,10 +124,9 @@ struct ChangeRows: Sendable {
                     found = reader.text()
                     return .stop
                 }
-                guard let found, let name = DatabaseName(rawValue: found), let end = ChangeRecord.prefix(name).end
-                else { break }
-                names.append(name)
+                guard let found, let end = RecordKey(.change).with(found).end else { break }
                 range.lower = end
+                if let name = DatabaseName(rawValue: found) { names.append(name) }
             }
             return names
         }
@@ -138,11 +137,11 @@ struct ChangeRows: Sendable {
         var isDone = false
         repeat {
             isDone = try await outbox.change { [database] draft in
-                let isDeserted = try !draft.transaction.contains(CursorRecord.key(database.rawValue))
+                guard try !draft.transaction.contains(CursorRecord.key(database.rawValue)) else { return true }
                 let keys = try [ChangeRecord.prefix(database), NewestChangeRecord.prefix(database)].flatMap {
                     try draft.transaction.keys($0, limit: Self.droppedMax)
                 }
-                guard isDeserted, !keys.isEmpty else { return true }
+                guard !keys.isEmpty else { return true }
                 for key in keys { draft.writes.delete(key) }
                 return false
             }
@@ -177,8 +176,7 @@ struct ChangeRows: Sendable {
                     loaded.damaged.append(place)
                     continue
                 }
-                loaded.changes.append(
-                    LoadedChange(row: place, record: record, known: try page.known(record, in: snapshot)))
+                loaded.append(LoadedChange(row: place, record: record, known: try page.known(record, in: snapshot)))
             }
             return loaded
         }
@@ -191,19 +189,24 @@ struct ChangeRows: Sendable {
 
 /// What was read of the changes of a writer.
 struct LoadedPage: Sendable {
-    var changes: [LoadedChange] = []
+    private(set) var changes: [LoadedChange] = []
     /// Rows that cannot be read.
     var damaged: [ChangeRow] = []
     /// The last row.
     var last: ChangeRow?
     /// Whether there may be more behind them.
     var hasMore: Bool
-
     /// About what it takes in memory.
-    var memoryBytes: Int { changes.reduce(0) { $0 + Self.bytesPerChange + $1.record.change.memoryBytes } }
+    private(set) var memoryBytes = 0
 
-    /// Of the row and what is known of the change.
-    private static let bytesPerChange = 512
+    init(hasMore: Bool) { self.hasMore = hasMore }
+
+    fileprivate mutating func append(_ change: LoadedChange) {
+        changes.append(change)
+        memoryBytes += change.record.change.memoryBytes + change.known.count * Self.bytesPerKnown
+    }
+
+    private static let bytesPerKnown = 64
 }
 
 /// How much is read of the changes of a writer, and for which triggers.

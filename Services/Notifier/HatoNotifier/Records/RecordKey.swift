@@ -19,8 +19,8 @@ struct RecordKey: Hashable, Sendable {
         case trigger = 0x74  // t
         /// database → `CursorRecord`
         case cursor = 0x63  // c
-        /// database, digest of the writer's uid, sequence, index → `ChangeRecord`; the changes that fire triggers, of each
-        /// writer in order
+        /// database, digest of the writer's uid, sequence, index → `ChangeRecord`; the changes that fire triggers, of
+        /// each writer in order
         case change = 0x66  // f
         /// database, device, collapse key → `NewestChangeRecord`
         case newest = 0x6F  // o

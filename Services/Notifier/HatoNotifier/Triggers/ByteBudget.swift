@@ -133,17 +133,19 @@ struct TriggerBudget: Sendable {
         loaded = ByteBudget(part / 2)
         transactions = ByteBudget(part)
         reads = ByteBudget(max(part, Self.readsMin))
-        longReads = ByteBudget(reads.bytes / 2)
+        longReads = ByteBudget(2 * Self.recipientsRead(of: reads))
         lists = RecipientLists(bytesMax: part / 2)
         parted = ByteBudget(part / 2)
     }
 
     /// Of one database.
-    var changesPerFeed: Int { max(1, changes.bytes / 4) }
-    /// Held of one writer between turns: those that are held leave half to the others.
+    var changesPerFeed: Int { max(1, min(changes.bytes / 4, Self.writtenMax)) }
+    /// Of one writer, but for a change that takes more.
     var loadedPerWriter: Int { max(1, loaded.bytes / 32) }
     /// Loaded in one turn.
-    var loadedPerTurn: Int { max(1, loaded.bytes / 2) }
+    var loadedPerTurn: Int { max(1, min(loaded.bytes / 2, Self.loadedMax)) }
+    /// Held between turns.
+    var loadedBetweenTurns: Int { loaded.bytes / 4 }
     /// Of one transaction.
     var transaction: Int { max(1, min(transactions.bytes / 4, Self.transactionMax)) }
     /// What one trigger puts into a transaction before the others have had their turn.
@@ -151,7 +153,9 @@ struct TriggerBudget: Sendable {
 
     /// Of one reading of recipients, four short and two long ones at a time: half for a response, with what is made of
     /// it, half for the list.
-    var recipientsRead: Int { reads.bytes / 4 }
+    var recipientsRead: Int { Self.recipientsRead(of: reads) }
+    /// What was read and waits for its turn leaves four of them as much.
+    private static func recipientsRead(of reads: ByteBudget) -> Int { reads.bytes / 32 * 7 }
     var keysTextMax: Int { recipientsRead / 2 / Self.bytesPerLineByte }
     var listMax: Int { recipientsRead / 2 }
 
@@ -162,7 +166,10 @@ struct TriggerBudget: Sendable {
         var valueBytesMax: Int
     }
     var node: NodeBounds { NodeBounds(textBytesMax: reads.bytes / 8, valueBytesMax: reads.bytes / 2) }
+    var nodeRead: Int { 3 * node.textBytesMax + node.valueBytesMax }
 
+    /// What one transaction writes down, and what one loads: others wait for its turn of the store.
+    private static let (writtenMax, loadedMax) = (8 << 20, 16 << 20)
     /// Attempts begin and end between transactions: while much is accepted, each of these delays them by some tens of
     /// milliseconds.
     private static let transactionMax = 64 * bytesPerDelivery

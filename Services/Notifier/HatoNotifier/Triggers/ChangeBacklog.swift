@@ -61,8 +61,8 @@ final class ChangeBacklog: Sendable {
         var coming: UInt64?
         /// The commit of the store through which it is known what came.
         var knownThrough: UInt64 = 0
-        /// Writers of which changes came during a turn of the handler; nil between turns.
-        var cameMeanwhile: Set<UserDigest>?
+        /// Writers of which changes came during a turn of the handler, with the first of these; nil between turns.
+        var cameMeanwhile: [UserDigest: Place]?
         var bell: AsyncStream<Void>.Continuation?
 
         /// In any order: rows may go before it is known that they came.
@@ -97,7 +97,7 @@ final class ChangeBacklog: Sendable {
         }
 
         mutating func endTurn() {
-            for writer in cameMeanwhile ?? [] { isReady(writer) }
+            for writer in (cameMeanwhile ?? [:]).keys { isReady(writer) }
             cameMeanwhile = nil
         }
 
@@ -112,7 +112,7 @@ final class ChangeBacklog: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (_ rows: Int) -> Void
 
-    /// - Parameter report: is told how many changes wait, whenever some came or went.
+    /// - Parameter report: gets how many changes wait, whenever some came or went.
     init(report: @escaping @Sendable (_ rows: Int) -> Void = { _ in }) { self.report = report }
 
     deinit { report(0) }
@@ -132,18 +132,29 @@ final class ChangeBacklog: Sendable {
             state.knownThrough = max(state.knownThrough, sequence)
             for share in shares {
                 state.add(share)
-                if state.cameMeanwhile?.insert(share.writer) == nil { state.isReady(share.writer) }
+                if state.cameMeanwhile == nil {
+                    state.isReady(share.writer)
+                } else if state.cameMeanwhile?[share.writer] == nil {
+                    state.cameMeanwhile?[share.writer] = share.first
+                }
             }
+            report(state.rowCount)
         }
-        report(rowCount)
         ring()
     }
 
-    func went(_ shares: [Share]) {
+    /// Rows went.
+    ///
+    /// - Parameter finished: writers of which no change is left that came before the turn.
+    func went(_ shares: [Share], finished: [UserDigest] = []) {
         state.withLock { state in
             for share in shares { state.add(share.reversed) }
+            for writer in finished {
+                guard state.oldest.contains(writer), let place = state.cameMeanwhile?[writer] else { continue }
+                state.oldest.insert(writer, place)
+            }
+            report(state.rowCount)
         }
-        report(rowCount)
     }
 
     // MARK: Turns
@@ -153,7 +164,7 @@ final class ChangeBacklog: Sendable {
     func beginTurn() -> UInt64 {
         state.withLock { state in
             state.endTurn()
-            state.cameMeanwhile = []
+            state.cameMeanwhile = [:]
             return state.knownThrough
         }
     }
@@ -183,9 +194,7 @@ final class ChangeBacklog: Sendable {
     /// A writer waits for what its changes need: it has another turn in this round.
     func keepsTurn(_ writer: UserDigest) {
         state.withLock { state in
-            guard state.served.remove(writer) != nil, state.ready.contains(writer) else { return }
-            state.ready.remove(writer)
-            state.isReady(writer)
+            state.served.remove(writer)
         }
     }
 

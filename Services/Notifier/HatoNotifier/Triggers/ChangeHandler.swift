@@ -18,13 +18,22 @@ struct ChangeHandler: Sendable {
     /// What was read and a trigger rests for.
     private var found: FeedReadings.All = [:]
     /// What triggers rest for, by writer.
-    private var needs: [UserDigest: (needs: [FeedReadings.Need], use: UInt64)] = [:]
-    /// Writers that need a reading while as many wait for theirs as may, by their last turn.
+    private var needs: [UserDigest: Waiting] = [:]
+    /// Writers that need a reading while as many wait for theirs as may, in the order in which they came here.
     private var later = IndexedHeap<UserDigest, UInt64>()
     /// Writers that were among these, for which a place is kept.
     private var admitted: Set<UserDigest> = []
     /// What older changes must not replace, and may be forgotten.
     private var overtaken = Overtaken()
+
+    /// What a writer has a place for among those that wait for readings.
+    private struct Waiting {
+        var needs: [FeedReadings.Need]
+        /// The turn in which it got its place.
+        var since: UInt64
+        /// What it got it for and has not ended: then another writer gets the place, if one waits.
+        var open: Set<FeedReadings.Need>
+    }
 
     /// Firings that are looked at to find out which lists will be needed.
     private static let upcomingMax = 64
@@ -69,7 +78,7 @@ struct ChangeHandler: Sendable {
         defer { withExtendedLifetime(reservation) {} }
         var (batch, visited): (FiringBatch, [UserDigest]) = (FiringBatch(through: backlog.beginTurn()), [])
         while batch.bytes < budget.transaction, batch.loadedBytes < budget.loadedPerTurn,
-            visited.count < Self.writersMax, let writer = backlog.next()
+            batch.done.count < OutboxDraft.writesMax, visited.count < Self.writersMax, let writer = backlog.next()
         {
             visited.append(writer)
             if try await !visit(writer, &batch) { break }
@@ -97,6 +106,7 @@ struct ChangeHandler: Sendable {
             isOpen = try await changes.takeTurn(&batch, &found)
             if changes.window.isEmpty, changes.hasMore { isOpen = true } else { break }
         } while isWithinBudget && batch.bytes < end && batch.loadedBytes < loadedEnd
+            && batch.done.count < OutboxDraft.writesMax
         waits(writer, for: changes.window.needs)
         if let oldest = changes.window.oldest { backlog.begins(writer, at: oldest.place) }
         // Also if all is done: the rows are there until the end of the turn.
@@ -119,9 +129,10 @@ struct ChangeHandler: Sendable {
             changes.leavesRows()
             return true
         }
+        let heldBytes = changes.window.isEmpty ? 0 : changes.heldBytes
         let page = ChangePage(
             through: batch.through, rowsMax: rowsMax - changes.window.count,
-            bytesMax: budget.loadedPerWriter / TriggerBudget.bytesPerLineByte, triggers: triggers)
+            bytesMax: (budget.loadedPerWriter - heldBytes) / TriggerBudget.bytesPerLineByte, triggers: triggers)
         let loaded = try await source.rows.load(of: writer, after: changes.last, page)
         batch.loadedBytes += loaded.memoryBytes
         let reservation = budget.loaded.reserveNow(min(loaded.memoryBytes, budget.loaded.bytes))
@@ -138,15 +149,18 @@ struct ChangeHandler: Sendable {
     // MARK: Reading
 
     private mutating func waits(_ writer: UserDigest, for reading: [FeedReadings.Need]) {
-        needs[writer] = nil
+        let (former, place) = (needs.removeValue(forKey: writer), later.priority(of: writer) ?? lastUse)
         later.remove(writer)
         let isAdmitted = admitted.remove(writer) != nil
         if reading.isEmpty { return }
-        // What becomes free goes to those that wait for it first.
-        if isAdmitted || later.isEmpty && needs.count + admitted.count < Self.needsMax {
-            needs[writer] = (reading, lastUse)
+        // It may have its turn because it wrote again: it keeps its place until what it has it for has ended.
+        let open = former?.open.intersection(reading) ?? []
+        if !open.isEmpty, let former {
+            needs[writer] = Waiting(needs: reading, since: former.since, open: open)
+        } else if isAdmitted || later.isEmpty && needs.count + admitted.count < Self.needsMax {
+            needs[writer] = Waiting(needs: reading, since: lastUse, open: Set(reading.filter { found[$0] == nil }))
         } else {
-            later.insert(writer, lastUse)
+            later.insert(writer, place)
         }
     }
 
@@ -165,6 +179,7 @@ struct ChangeHandler: Sendable {
         guard !new.isEmpty else { return }
         found.merge(new) { $1 }
         for (writer, waits) in needs where waits.needs.contains(where: { new[$0] != nil }) {
+            needs[writer]?.open.subtract(new.keys)
             // Its changes were dropped.
             if !backlog.isReady(writer) { needs[writer] = nil }
         }
@@ -174,7 +189,7 @@ struct ChangeHandler: Sendable {
     /// drops what none waits for.
     private mutating func beginReadings(beside visited: [UserDigest]) {
         var (wanted, order): (Set<FeedReadings.Need>, [FeedReadings.Need]) = ([], [])
-        for entry in needs.values.sorted(by: { $0.use < $1.use }) {
+        for entry in needs.values.sorted(by: { $0.since < $1.since }) {
             for need in entry.needs where wanted.insert(need).inserted { order.append(need) }
         }
         found = found.filter { wanted.contains($0.key) }
@@ -186,13 +201,15 @@ struct ChangeHandler: Sendable {
         readings.begin(order.filter { found[$0] == nil }, ahead: ahead)
     }
 
-    /// Gives up what is held of the changes of too many writers: of those that wait for no reading first, since these
-    /// had more of their turns.
+    /// Gives up what is held of the changes of too many writers, or is too much: of those that wait for no reading
+    /// first, since these had more of their turns.
     private mutating func giveUp() {
         held = held.filter { !$0.value.changes.window.isEmpty }
-        guard held.count > Self.heldMax else { return }
-        for entry in held.sorted(by: { rank($0) < rank($1) }).prefix(held.count - Self.heldMax) {
-            held[entry.key] = nil
+        var (count, bytes) = (0, 0)
+        for entry in held.sorted(by: { rank($1) < rank($0) }) {
+            count += 1
+            bytes += entry.value.changes.heldBytes
+            if count > Self.heldMax || bytes > budget.loadedBetweenTurns { held[entry.key] = nil }
         }
     }
 
@@ -204,12 +221,18 @@ struct ChangeHandler: Sendable {
 
     /// - Parameter finished: writers of which it leaves no change.
     private mutating func accept(_ batch: FiringBatch, finished: [UserDigest]) async throws {
+        // Those of one recipient are sent in the order in which they are accepted.
+        let notifications = batch.notifications.enumerated().sorted { one, other in
+            let (first, second) = (one.element.position, other.element.position)
+            if let first, let second, first != second { return first < second }
+            return one.offset < other.offset
+        }.map(\.element)
         let accepted = try await source.rows.accept(
-            batch.notifications, of: batch.done, before: backlog.oldest(besides: finished))
+            notifications, of: batch.done, before: backlog.oldest(besides: finished))
         for notification in accepted.notifications where notification.leftOut > 0 {
             source.reportLeftOut(notification)
         }
-        backlog.went(accepted.went)
+        backlog.went(accepted.went, finished: finished)
         if accepted.hasOvertaken { (overtaken.mayHaveRows, overtaken.hasNew) = (true, true) }
         if let time = batch.newest { outbox.metrics.handledChanges(after: max(0, outbox.time.now() - time)) }
     }

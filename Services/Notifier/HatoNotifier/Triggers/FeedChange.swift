@@ -79,13 +79,14 @@ struct FeedCommit: Sendable, Hashable {
 extension FeedChange {
     /// About what it takes in memory.
     var memoryBytes: Int {
-        let texts = parameters.reduce(pattern.utf8.count + path.utf8.count) {
+        let texts = parameters.reduce(pattern.utf8.count + path.utf8.count + (uid?.utf8.count ?? 0)) {
             $0 + $1.key.utf8.count + $1.value.utf8.count
         }
         return Self.fixedBytes + texts + (before?.memoryBytes ?? 0) + (after?.memoryBytes ?? 0)
     }
 
-    private static let fixedBytes = 512
+    /// Of the structure itself, its row, and the texts that it has always.
+    private static let fixedBytes = 1_024
 }
 
 extension JSONValue {

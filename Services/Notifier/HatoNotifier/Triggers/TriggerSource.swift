@@ -92,8 +92,8 @@ struct TriggerSource: Sendable {
     }
 
     private func readNode(_ path: TreePath) async throws -> FeedReadings.Found {
-        // Alone: it may take all.
-        let reservation = try await budget.reads.reserve(budget.reads.bytes)
+        // Alone, beside what was read and waits for its turn.
+        let reservation = try await budget.reads.reserve(budget.nodeRead)
         let time = outbox.store.version
         var node: JSONValue?
         do { node = try await messages.node(database, path, within: budget.node) } catch let error as RPCError {

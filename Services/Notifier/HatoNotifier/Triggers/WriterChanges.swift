@@ -180,7 +180,9 @@ struct WriterChanges: Sendable {
             return nil
         }
         found[need] = nil
-        window.wait(for: need, firing)
+        let hasNode = firing.change.isCompleted || firing.trigger.needsWholeNode(firing.change)
+        let node = hasNode ? (try? TreePath(firing.change.path)).map(FeedReadings.Need.node) : nil
+        window.wait(for: need, beside: node == need ? nil : node, firing)
         return nil
     }
 
