@@ -38,12 +38,8 @@ public final class MessagesServer: Sendable {
         self.logger = logger
         var limits = configuration.limits
         limits.responseBytesMax = configuration.server.limits.responseBytesMax
-        let metrics = MessagesMetrics()
-        let meter = RulesMeter(limits, metrics)
-        let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
-            slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
+        let parts = try ServiceParts(
+            store, limits, SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
             now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }

@@ -126,12 +126,14 @@ final class LoopHub: @unchecked Sendable {
             isWoken.store(false, ordering: .releasing)
         }
         var left = isTurnScheduled ? 0 : server.limits.notificationsPerTurnMax
-        for item in items {
+        let isLarge = items.count >= 4_096
+        // Taken out of the array, so that nothing is copied.
+        items.reverse()
+        while let item = items.popLast() {
             if item.isOutput { item.connection.outputWasTaken() }
             take(item, &left)
         }
-        items.removeAll(keepingCapacity: items.count < 4_096)
-        spare = items
+        spare = isLarge ? [] : items
         settleTouched(since: start)
         takeTurns(&left)
         emptiedAt = .now()
@@ -161,20 +163,21 @@ final class LoopHub: @unchecked Sendable {
     }
 
     /// - Parameter left: how many notifications fit into this turn.
-    private func take(_ item: Item, _ left: inout Int) {
+    private func take(_ item: consuming Item, _ left: inout Int) {
         guard let handler = item.connection.handler else { return }
-        if turns.isWaiting(item.connection) || item.isNotification && left <= 0 { return turns.wait(item) }
+        let isNotification = item.isNotification
+        if turns.isWaiting(handler.connection) || isNotification && left <= 0 { return turns.wait(item) }
         deliver(item, to: handler)
-        if item.isNotification {
+        if isNotification {
             left -= 1
-            turns.lineUp(item.connection)
+            turns.lineUp(handler.connection)
         } else if handler.touch() {
             touched.append(handler)
         }
     }
 
-    private func deliver(_ item: Item, to handler: ConnectionHandler) {
-        switch item {
+    private func deliver(_ item: consuming Item, to handler: ConnectionHandler) {
+        switch consume item {
         case .response(_, let ticket, let response, let isError):
             handler.responded(ticket, response, isError: isError)
         case .notification(_, let notification): handler.deliver(notification)

@@ -185,9 +185,9 @@ final class CommitQueue: Sendable {
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
         let turn = database.planner.turn(reading: reader)
-        let history = CommitHistory(of: database, parts, uid: write.caller.uid)
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: turn, at: now)
-        let authoriser = OperationAuthoriser(write, in: database, turn, now: now, history)
+        let authoriser = OperationAuthoriser(write, in: database, turn, now: now, parts)
+        var history: CommitHistory { CommitHistory(of: database, parts, uid: write.caller.uid) }
         if !write.caller.isAdministrator {
             if planned == nil { try authoriser.authorise(resolved, by: write.caller) }
             try authoriser.authorise(conditionOf: write.mutation, by: write.caller)
@@ -272,16 +272,30 @@ private final class SyncTime: Sendable {
     }
 }
 
-/// What every part of the service needs.
-struct ServiceParts: Sendable {
-    var store: any Store
-    var catalogue: Catalogue
-    var recent: RecentCommits
-    var limits: MessagesLimits
-    var metrics: MessagesMetrics
-    var rulesMeter: RulesMeter
-    var quotas: WriteQuotas
-    var slow: SlowOperations
+/// What every part of the service needs. A class: it is handed on with every write.
+final class ServiceParts: Sendable {
+    let store: any Store
+    let catalogue: Catalogue
+    let recent: RecentCommits
+    let limits: MessagesLimits
+    let metrics: MessagesMetrics
+    let rulesMeter: RulesMeter
+    let quotas: WriteQuotas
+    let slow: SlowOperations
     /// Milliseconds since 1970.
-    var now: @Sendable () -> Int64
+    let now: @Sendable () -> Int64
+
+    init(
+        _ store: any Store, _ limits: MessagesLimits, _ slow: SlowOperations, now: @escaping @Sendable () -> Int64
+    ) throws {
+        self.store = store
+        self.limits = limits
+        self.slow = slow
+        self.now = now
+        metrics = MessagesMetrics()
+        rulesMeter = RulesMeter(limits, metrics)
+        catalogue = try Catalogue(store, rulesMeter)
+        recent = RecentCommits(store)
+        quotas = WriteQuotas(limits)
+    }
 }

@@ -12,8 +12,8 @@ struct OperationAuthoriser {
     /// Whether a refusal has the trace of the evaluated rules.
     private let explains: Bool
 
-    /// Recognises a repeated push of a caller without read access.
-    var history: (any ChangeHistory)?
+    /// By which a repeated push of a user without read access is recognised; nil: it is not.
+    private var pushes: (parts: ServiceParts, uid: String?)?
     /// Measures the time that rules take.
     var watch: OperationWatch?
     /// Steps of all rules of a write; nil: as many as the service allows.
@@ -32,14 +32,17 @@ struct OperationAuthoriser {
     }
 
     /// For a write in its turn: what rules read of stored data is cached for the next one.
-    init(_ write: Write, in database: Database, _ turn: Turn, now: Int64, _ history: CommitHistory) {
+    init(_ write: Write, in database: Database, _ turn: Turn, now: Int64, _ parts: ServiceParts) {
         self.init(
             database, reading: turn, stored: database.planner.storedData(in: turn), now: now,
             explains: write.isByAdministrator)
-        self.history = history
+        recognisePushes(of: write.caller, parts)
         watch = write.watch
         stepsMax = write.rulesStepsMax
     }
+
+    /// A repeated push is allowed as the first time.
+    mutating func recognisePushes(of caller: Caller, _ parts: ServiceParts) { pushes = (parts, caller.uid) }
 
     private var rules: Rules { database.rules }
 
@@ -121,6 +124,7 @@ struct OperationAuthoriser {
     /// A repeated push is authorised as the first time, when its key was free: a rule like `!data.exists()` must not
     /// turn a retry into a refusal. It writes nothing.
     private func isAllowedRetry(_ resolved: ResolvedMutation, _ situation: RulesContext) throws -> Bool {
+        let history = pushes.map { CommitHistory(of: database, $0.parts, uid: $0.uid) }
         guard try database.planner.isRepeated(resolved, reading: reader, history: history) else { return false }
         let targets = resolved.rulesTargets
         var situation = situation

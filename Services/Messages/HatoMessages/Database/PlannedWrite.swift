@@ -49,7 +49,7 @@ final class PlannedWrite: Sendable {
         resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
         var recording = RulesRecording(reads: true, readsMax: Self.readsMax)
         var authoriser = OperationAuthoriser(database, reading: reader, now: now, explains: write.isByAdministrator)
-        authoriser.history = CommitHistory(of: database, parts, uid: write.caller.uid)
+        authoriser.recognisePushes(of: write.caller, parts)
         refusal = try authoriser.refusal(of: resolved, by: write.caller, recording: &recording)
         var recorded = recording.reads ?? RulesReadSet()
         for read in resolved.reads { recorded.insert(read) }

@@ -75,8 +75,9 @@ struct WrittenPaths {
         }
         gathered.append((hash.at, note.version))
         if let uid = note.uid, let createdByteCount {
-            gathered.append((hash.creation(by: uid), note.version))
-            gathered.append((hash.creation(by: uid, createdByteCount), note.version))
+            let creation = hash.creation(by: uid)
+            gathered.append((creation.any, note.version))
+            gathered.append((creation.of(createdByteCount), note.version))
         }
     }
 
@@ -112,10 +113,11 @@ struct WrittenPaths {
     func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> UInt64? {
         var hash = PathHash(seed, database)
         for key in path.keys { hash.append(key.text) }
-        let creation = newest(hash.creation(by: uid))
-        guard let byteCount else { return creation }
+        let creation = hash.creation(by: uid)
+        let newest = newest(creation.any)
+        guard let byteCount else { return newest }
         // The node may have been removed, and created again with another size.
-        return newest(hash.creation(by: uid, byteCount)) == creation ? creation : nil
+        return self.newest(creation.of(byteCount)) == newest ? newest : nil
     }
 
     private func newest(_ hash: UInt64) -> UInt64? { newer.versions[hash] ?? older.versions[hash] }
@@ -236,10 +238,25 @@ private struct PathHash {
     var below: UInt64 { hash(marked: Self.folded(state ^ 2, seed | 1)) }
 
     /// Of a node that a user created at the path.
-    func creation(by uid: String, _ byteCount: Int? = nil) -> UInt64 {
-        var copy = self
-        copy.append(uid)
-        if let byteCount { copy.append(UInt64(truncatingIfNeeded: byteCount)) }
-        return hash(marked: Self.folded(copy.state ^ 3, seed | 1))
+    func creation(by uid: String) -> Creation {
+        var created = self
+        created.append(uid)
+        return Creation(path: self, created: created)
+    }
+
+    struct Creation {
+        fileprivate let path: PathHash
+        fileprivate let created: PathHash
+
+        /// Of a node of any size.
+        var any: UInt64 { path.hash(marked: folded(created)) }
+
+        func of(_ byteCount: Int) -> UInt64 {
+            var created = created
+            created.append(UInt64(truncatingIfNeeded: byteCount))
+            return path.hash(marked: folded(created))
+        }
+
+        private func folded(_ hash: PathHash) -> UInt64 { PathHash.folded(hash.state ^ 3, hash.seed | 1) }
     }
 }

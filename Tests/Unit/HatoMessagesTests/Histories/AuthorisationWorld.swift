@@ -48,14 +48,9 @@ final class AuthorisationWorld {
         limits.rightsClientMs = 100_000
         limits.eventsTurnMs = 100_000
         change(&limits)
-        let metrics = MessagesMetrics()
-        let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }
-        let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
-            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
-            now: { 0 })
+        let slow = SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero })
+        let parts = try ServiceParts(store, limits, slow, now: { 0 })
         self.parts = parts
         registry = ListenerRegistry(parts, logger: logger, line: posts.line)
         publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }

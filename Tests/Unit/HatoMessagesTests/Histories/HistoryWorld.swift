@@ -84,14 +84,9 @@ final class HistoryWorld {
         // The events of one topic in each turn, or of all.
         limits.eventsTurnMs = writes.random.pick([0, 100_000])
         limits.topicUpdatesMax = writes.random.pick([1, 2, 64])
-        let metrics = MessagesMetrics()
-        let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
-        let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
-            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
-            now: { 0 })
+        let slow = SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero })
+        let parts = try ServiceParts(store, limits, slow, now: { 0 })
         self.parts = parts
         posts = Posts()
         registry = ListenerRegistry(parts, logger: logger, line: posts.line)
