@@ -379,7 +379,11 @@ import Testing
         var left: RawLines?
         try await eventually("a connection leaves something") {
             let line = try await RawLines.connect(running, as: "a")
-            do { try await line.ask("set", params) } catch is EndOfEvents { return false }
+            do {
+                let error = try await line.response("set", params)["error"]
+                if error?["data"]?["reason"] == "idle" { return false }
+                #expect(error == nil)
+            } catch is EndOfEvents { return false }
             left = line
             return true
         }
