@@ -72,11 +72,12 @@ import Testing
         #expect(throws: JSONError.self) { _ = try scanner.beginArray(bytes.span) }
     }
 
-    /// The memory that the values of a text take, as it is laid out on 64-bit machines.
+    /// The memory that the values of a text take, as it is laid out on 64-bit machines. How much an array has to spare
+    /// depends on what the allocator has free.
     static let memories: [(text: String, range: ClosedRange<Int>)] = [
         ("1", 0...0), ("null", 0...0), ("\"short\"", 0...0), ("[]", 0...0), ("{}", 0...0),
         ("\"\(String(repeating: "x", count: 100))\"", 132...164), ("[1]", 64...112), ("{\"a\":1}", 160...256),
-        ("[\(String(repeating: "[1],", count: 1_000))1]", 80_000...130_000),
+        ("[\(String(repeating: "[1],", count: 1_000))1]", 80_000...160_000),
         ("[\(String(repeating: "1,", count: 1_000))1]", 16_000...40_000),
         ("{\"\(String(repeating: "n", count: 1_000))\":{\"a\":{}}}", 1_300...1_700),
     ]
