@@ -79,7 +79,7 @@ interop-test: ## independent clients, in a virtual environment of their own
 compose-test: ## the images and README.md's session with containers, with docker compose or podman-compose
 	@./Tests/Compose/run
 
-secrets: ## the administrator key that the services of compose.yaml share
+secrets: ## the administrator key of compose.yaml, and a key for each service that calls others
 	@./scripts/make-secrets
 
 images: ## the images of compose.yaml; COMPOSE=podman-compose where there is no Docker

@@ -108,7 +108,7 @@ let package = Package(
         library(
             "HatoRuntime", in: "Shared",
             ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
-        library("HatoFollow", in: "Shared", ["HatoModel", "HatoRPC", "HatoStorage"]),
+        library("HatoFollow", in: "Shared", ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", logging]),
         library("HatoMail", in: "Shared", [nioCore, nioPosix, nioTLS, nioSSL]),
         library("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
@@ -117,7 +117,7 @@ let package = Package(
         library(
             "HatoMessages", in: "Services/Messages",
             [
-                "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
+                "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
                 logging, metrics,
             ]),
         library(
@@ -165,6 +165,9 @@ let package = Package(
         // Tests.
         library("TestCertificates", in: "Tests/Support", [asn1, crypto, x509]),
         library("TestStores", in: "Tests/Support", ["HatoStorage"]),
+        library(
+            "TestAuth", in: "Tests/Support",
+            ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", logging]),
         unitTests(of: "HatoModel", ["HatoTesting"]),
         unitTests(
             of: "HatoRPC",
@@ -176,7 +179,7 @@ let package = Package(
         unitTests(
             of: "HatoMessages",
             [
-                "HatoTesting", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules",
+                "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules",
                 "HatoIdentity", logging,
             ]),
         unitTests(
@@ -191,13 +194,14 @@ let package = Package(
         unitTests(
             of: "HatoNotifier",
             [
-                "HatoTesting", "TestStores", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush",
+                "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoRocksDB", "HatoPush",
                 "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(
             of: "HatoFollow",
-            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting", "TestStores", logging]),
+            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting", "TestAuth", "TestStores", logging]),
         unitTests(of: "HatoMail", ["HatoTesting", "TestCertificates", nioCore, nioPosix, nioSSL]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite(

@@ -35,12 +35,23 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
 
     private let store: any Store
     private let followersMax: Int
+    private let now: @Sendable () -> Int64
+    private let newestPosition: @Sendable (any StoreReading) throws -> Int?
     private let state = Mutex(State())
 
-    /// - Parameter followersMax: the maximum number of followers of all connections; one has a quarter of it at most.
-    public init(_ store: any Store, followersMax: Int) {
+    /// - Parameters:
+    ///   - followersMax: the maximum number of followers of all connections; one has a quarter of it at most.
+    ///   - now: milliseconds since 1970.
+    ///   - newestPosition: the position of the newest event (`RecordedEvent.position`), if the store keeps it: a
+    ///     follower that has it goes on, also when the commits after it, which have no events, are no longer kept.
+    public init(
+        _ store: any Store, followersMax: Int, now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
+        newestPosition: @escaping @Sendable (any StoreReading) throws -> Int? = { _ in nil }
+    ) {
         self.store = store
         self.followersMax = followersMax
+        self.now = now
+        self.newestPosition = newestPosition
     }
 
     /// The number of followers.
@@ -84,6 +95,7 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
             switch change {
             case .extended(.administrator), .replaced(.administrator): return
             case .expired: revocation.because("token_expired")
+            case .revoked: revocation.because("token_revoked")
             case .extended, .replaced: revocation.because("permission_denied")
             }
             task.cancel()
@@ -96,7 +108,7 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
         }
         if !isThere { for watch in watches { watch.cancel() } }
         begin.finish()
-        return FollowResult(subscription: subscription, epoch: epoch)
+        return FollowResult(subscription: subscription, epoch: epoch, position: start.number, time: Int(now()))
     }
 
     /// Takes a place for a follower that is being opened. Throws `FollowRefusal.tooManyFollowers`.
@@ -169,11 +181,20 @@ public final class EventFollowers<Event: RecordedEvent>: Sendable {
         do {
             _ = try await store.read { [store] _ in try store.commits(after: position.before, limit: 1) }
         } catch StoreError.compacted(let oldest) {
+            if let end = try await end(ifNewestIs: position) { return end }
             throw FollowRefusal.compacted(oldest: oldest)
         } catch StoreError.unknownVersion {
             throw FollowRefusal.unknownPosition
         }
         return position
+    }
+
+    /// The end of the store's history, if there is no event after `position`.
+    private func end(ifNewestIs position: EventPosition) async throws -> EventPosition? {
+        try await store.read { [newestPosition] snapshot in
+            guard let newest = try newestPosition(snapshot), newest <= position.number else { return nil }
+            return EventPosition(endOf: snapshot.version)
+        }
     }
 
     /// Sends until cancelled; returns why it ended otherwise.

@@ -18,6 +18,11 @@ extension RecordedEvent {
         transaction.record(RecordCodec.encode(events).span)
     }
 
+    /// The position of the last of some events in the commit of a transaction; nil when there are none.
+    public static func position(ofLast events: [Self], in transaction: any StoreTransaction) -> Int? {
+        events.isEmpty ? nil : EventPosition(version: transaction.nextVersion, index: events.count - 1).number
+    }
+
     /// The events of a commit; none when its record cannot be read: it stops no follower.
     public static func events(of commit: Commit) -> [Self] {
         guard !commit.record.isEmpty else { return [] }

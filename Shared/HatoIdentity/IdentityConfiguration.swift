@@ -12,6 +12,9 @@ public struct IdentityConfiguration: Sendable {
     public var tokenBytesMax = 16 << 10
     /// The number of cached verified tokens; the oldest is evicted when one more is added.
     public var rememberedTokensMax = 20_000
+    /// The number of users whose tokens are refused before they expire; beyond it the tokens of all
+    /// users issued until then are refused in their place.
+    public var refusalsMax = 100_000
     /// After a successful fetch, an unknown `kid` causes a new fetch only when the keys are older than this.
     public var refetchMillisecondsMin: Int64 = 1_000
     /// The number of such fetches in a row; then one more each time `refetchRecoveryMilliseconds` have passed.

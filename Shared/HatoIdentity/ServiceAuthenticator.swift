@@ -23,19 +23,20 @@ public final class ServiceAuthenticator: Authenticator {
         /// How often the keys were replaced.
         var replacements = 0
         var tokens: TokenCache
-        /// Users whose earlier tokens are refused: uid to the first accepted second of issue.
-        var refusals: [String: Int64] = [:]
+        var refusals: TokenRefusals
         var fetch = KeyFetchStateMachine()
         var flight: Task<Void, any Error>?
         var lastProblem = "the public keys of auth have not come yet"
         /// Called when identities end before their time.
         var endWatches: [@Sendable () -> Void] = []
 
-        func isRefused(_ token: VerifiedToken) -> Bool { isRefused(token.uid, issuedAt: token.issuedAt) }
+        func isRefused(_ token: VerifiedToken) -> Bool {
+            refusals.contains(uid: token.uid, session: token.session, issuedAt: token.issuedAt)
+        }
 
-        func isRefused(_ uid: String, issuedAt: Int64?) -> Bool {
-            guard !refusals.isEmpty, let second = refusals[uid] else { return false }
-            return (issuedAt ?? 0) < second
+        /// The keys of auth without those that have leaked.
+        func trusted(_ keys: [VerificationKey]) -> [VerificationKey] {
+            keys.filter { !refusals.contains(key: $0.kid) }
         }
     }
 
@@ -45,6 +46,17 @@ public final class ServiceAuthenticator: Authenticator {
     private let fetchKeys: (@Sendable () async throws -> [Auth.JWK])?
     private let state: Mutex<State>
     private let endingsCount = Atomic(0)
+
+    /// Whether those that watch are being called.
+    private enum EndWalk {
+        case none
+        /// They were called less than a pause ago.
+        case under
+        /// And more has ended since.
+        case again
+    }
+
+    private let endWalk = Mutex(EndWalk.none)
 
     /// Reads the keys from the file at once when there is one. `now` in milliseconds since 1970.
     ///
@@ -62,7 +74,8 @@ public final class ServiceAuthenticator: Authenticator {
         state = Mutex(
             State(
                 verifier: TokenVerifier(configuration: configuration, keys: kept),
-                tokens: TokenCache(countMax: configuration.rememberedTokensMax)))
+                tokens: TokenCache(countMax: configuration.rememberedTokensMax),
+                refusals: TokenRefusals(countMax: configuration.refusalsMax)))
     }
 
     /// Whether tokens can be verified now.
@@ -142,7 +155,9 @@ public final class ServiceAuthenticator: Authenticator {
         guard let kid = user.kid else { return false }
         return state.withLock { state in
             state.verifier.keys[kid] == nil
-                || state.isRefused(user.uid, issuedAt: user.claims["iat"].flatMap(TokenVerifier.seconds))
+                || state.refusals.contains(
+                    uid: user.uid, session: user.session,
+                    issuedAt: user.claims["iat"].flatMap(TokenVerifier.seconds) ?? 0)
         }
     }
 
@@ -150,10 +165,28 @@ public final class ServiceAuthenticator: Authenticator {
         state.withLock { $0.endWatches.append(ended) }
     }
 
-    /// After the change of the state that ended identities.
+    /// After the change of the state that ended identities. A call of the watches looks at all connections: at
+    /// most ten a second.
     private func identitiesEnded() {
         endingsCount.wrappingAdd(1, ordering: .acquiringAndReleasing)
+        let isDue = endWalk.withLock { walk in
+            defer { walk = walk == .none ? .under : .again }
+            return walk == .none
+        }
+        if isDue { walk() }
+    }
+
+    private func walk() {
         for ended in state.withLock({ $0.endWatches }) { ended() }
+        // Unstructured: ends after the pause.
+        Task {
+            try? await Task.sleep(for: .milliseconds(100))
+            let isAgain = self.endWalk.withLock { walk in
+                defer { walk = walk == .again ? .under : .none }
+                return walk == .again
+            }
+            if isAgain { self.walk() }
+        }
     }
 
     // MARK: Updates from auth
@@ -163,28 +196,55 @@ public final class ServiceAuthenticator: Authenticator {
         let usable = keys.compactMap { VerificationKey($0) }
         guard !usable.isEmpty else { return }
         let isOneRemoved = state.withLock { state in
-            guard !state.verifier.has(exactly: usable) else { return false }
-            let before = state.verifier.keys
-            state.verifier.replaceKeys(usable)
-            state.replacements += 1
-            // A token of a removed key must be verified again, and fail.
-            state.tokens = TokenCache(countMax: configuration.rememberedTokensMax)
-            return before.keys.contains { state.verifier.keys[$0] == nil }
+            let trusted = state.trusted(usable)
+            guard !state.verifier.has(exactly: trusted) else { return false }
+            return replaceKeys(trusted, in: &state)
         }
         if isOneRemoved { identitiesEnded() }
     }
 
-    /// Refuses this user's tokens issued before `second` (since 1970): the account was disabled, deleted or its
-    /// sessions ended.
-    public func refuse(uid: String, issuedBefore second: Int64) {
-        state.withLock { $0.refusals[uid] = max($0.refusals[uid] ?? 0, second) }
-        identitiesEnded()
+    /// Whether a key was removed.
+    private func replaceKeys(_ keys: [VerificationKey], in state: inout State) -> Bool {
+        let before = state.verifier.keys
+        state.verifier.replaceKeys(keys)
+        state.replacements += 1
+        // A token of a removed key must be verified again, and fail.
+        state.tokens = TokenCache(countMax: configuration.rememberedTokensMax)
+        return before.keys.contains { state.verifier.keys[$0] == nil }
     }
 
-    /// Removes a refusal (the account is enabled again).
-    public func allow(uid: String) {
-        state.withLock { $0.refusals[uid] = nil }
+    /// Refuses tokens before they expire, and accepts some again. Connections whose identity has ended by it lose it,
+    /// within a tenth of a second.
+    ///
+    /// - Returns: what is to be kept, so that `load` refuses the same after a restart.
+    @discardableResult
+    public func apply(_ change: TokenRefusalChange) -> KeptRefusals {
+        let now = now()
+        let kept = state.withLock { state in
+            let kept = state.refusals.apply(change, now: now)
+            if !kept.keys.isEmpty { distrustLeakedKeys(in: &state) }
+            return kept
+        }
+        if case .refuse = change { identitiesEnded() }
+        return kept
     }
+
+    /// Refuses what was kept, before there is any connection.
+    public func load(_ kept: KeptRefusals) {
+        state.withLock { state in
+            state.refusals.load(kept)
+            distrustLeakedKeys(in: &state)
+        }
+    }
+
+    private func distrustLeakedKeys(in state: inout State) {
+        let keys = Array(state.verifier.keys.values)
+        let trusted = state.trusted(keys)
+        if trusted.count < keys.count { _ = replaceKeys(trusted, in: &state) }
+    }
+
+    /// Fetches the keys of auth now. Throws when they did not come.
+    public func refreshKeys() async throws { try await fetch() }
 
     // MARK: Keys
 

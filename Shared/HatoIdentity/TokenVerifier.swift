@@ -13,6 +13,9 @@ public struct VerifiedToken: Sendable, Hashable {
     /// The id of the key that signed it.
     public var kid: String
 
+    /// The claim `sid`, the public id of its session; nil for tokens of other software.
+    public var session: String?
+
     /// The user as services see it.
     public var caller: Caller.User { Caller.User(uid: uid, claims: claims, expiresAt: expiresAt * 1000, kid: kid) }
 }
@@ -72,7 +75,9 @@ public struct TokenVerifier: Sendable {
             guard try seconds("nbf", in: claims) <= latest else { throw .notYetValid }
         }
         guard now < expiresAt * 1000 else { throw .expired }
-        return VerifiedToken(uid: uid, claims: claims, issuedAt: issuedAt, expiresAt: expiresAt, kid: key.kid)
+        return VerifiedToken(
+            uid: uid, claims: claims, issuedAt: issuedAt, expiresAt: expiresAt, kid: key.kid,
+            session: claims["sid"]?.string)
     }
 
     private func seconds(_ name: String, in claims: JSONObject) throws(TokenError) -> Int64 {

@@ -28,6 +28,8 @@ public struct AuthConfiguration: Sendable {
     public var signUp = Auth.SignUpPolicy.open
     /// Whether people make anonymous accounts.
     public var allowsAnonymous = true
+    /// Days without use after which an anonymous account is deleted; 0: never.
+    public var anonymousDays = 30
     /// Whether people sign up and sign in with a password.
     public var allowsPasswordSignIn = true
     /// Whether people sign in with a code that a mail has.

@@ -3,8 +3,8 @@ import Logging
 
 extension AuthService {
     /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions and codes,
-    /// what is left of accounts deleted long ago, and the events that followers can no longer resume from; once a
-    /// minute the events that take too much room.
+    /// unused anonymous accounts, what is left of accounts deleted long ago, and the events that followers can no
+    /// longer resume from; once a minute the events that take too much room.
     public func run() async {
         var minute = 0
         while !Task.isCancelled {
@@ -32,10 +32,13 @@ extension AuthService {
         do { try await forgetExpiredSessions() } catch {
             environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
         }
+        do { try await AnonymousUpkeep(service: self).forgetUnused() } catch {
+            environment.logger.warning("unused accounts could not be deleted", metadata: ["error": "\(error)"])
+        }
         do { try await forgetFormerAccounts() } catch {
             environment.logger.warning("former accounts could not be deleted", metadata: ["error": "\(error)"])
         }
-        do { try await forgetCodesAndMails() } catch {
+        do { try await CodeUpkeep(service: self).forgetExpired() } catch {
             environment.logger.warning("expired codes could not be deleted", metadata: ["error": "\(error)"])
         }
         do {
@@ -129,6 +132,7 @@ extension AuthService {
             // Read again: one of them may have been refreshed since.
             let sessions = try ids.compactMap { try SessionRows.find($0, in: rows) }
             let expired = sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }
+            rows.endsUnused = true
             for session in expired { SessionRows.delete(session.id, of: session.uid, in: rows) }
             return expired.count
         }.outcome

@@ -91,7 +91,9 @@ public final class AuthService: Sendable {
         mail = MailSender(
             configuration, codeSecrets, to: dependencies.mailDestination,
             MailSender.Parts(store: store, environment: environment, metrics: metrics))
-        followers = EventFollowers(store, followersMax: configuration.limits.followersMax)
+        followers = EventFollowers(
+            store, followersMax: configuration.limits.followersMax, now: environment.now,
+            newestPosition: { try EventMarks.newestPosition(in: $0) })
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }

@@ -44,14 +44,18 @@ struct DevFolder: Sendable {
     /// The administrator keys of this folder; creates one the first time.
     func administratorKeys() throws -> AdministratorKeys {
         if !FileManager.default.fileExists(atPath: administratorKeyFile) {
-            var random = SystemRandomNumberGenerator()
-            let bytes = (0..<36).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-            try SecretFile.replace(administratorKeyFile, with: Array("\(Base64.url.encode(bytes))\n".utf8))
+            try SecretFile.replace(administratorKeyFile, with: Array("\(Self.newKey())\n".utf8))
         }
         return try AdministratorKeys(file: administratorKeyFile)
     }
 
-    /// The key with which the services of this process call each other: the first of the file.
+    /// A random key of 288 bits.
+    static func newKey() -> String {
+        var random = SystemRandomNumberGenerator()
+        return Base64.url.encode((0..<36).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    }
+
+    /// The first key of the file.
     func administratorKey() throws -> String {
         try AdministratorKeys.first(inFile: administratorKeyFile) ?? ""
     }

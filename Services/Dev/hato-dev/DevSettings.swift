@@ -30,7 +30,7 @@ enum DevSettings {
         let notOurs: Set<String> = [
             "data", "port", "admin-key-file", "service-keys-file", "tls-certificate", "tls-key", "tls-client-ca",
         ]
-        return own + [ServeSettings.keyEncryption] + ServeSettings.mail + slowLog.map(\.setting) + [
+        return own + [ServeSettings.keyEncryption, profiles] + ServeSettings.mail + slowLog.map(\.setting) + [
             slowPaths, onDisconnect,
         ]
             + notifierSettings
@@ -46,6 +46,20 @@ enum DevSettings {
     private static let slowPaths = Setting(
         "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
         help: "keys of a path that the log of slow operations shows: those that rules name, or all")
+
+    private static let profiles = Setting(
+        ServeSettings.profiles.name, .text,
+        help: "where the tree has name and photo of each account; default:/users/{uid} with --rules chat, or nowhere")
+
+    /// Where profiles are kept; nil: nowhere. The rules of a chat let users read them and not write them. Throws
+    /// `SettingsError`.
+    static func profiles(_ settings: Settings) throws(SettingsError) -> ProfilePlace? {
+        let chat = settings.text("rules") == DevRules.chat ? "default:/users/{uid}" : nil
+        guard let text = settings.text(profiles.name) ?? chat else { return nil }
+        do { return try ProfilePlace(text) } catch {
+            throw SettingsError("setting \(profiles.name): \(error.message)")
+        }
+    }
 
     private static let onDisconnect = Setting(
         "on-disconnect-service-bytes-max", .integer(1...(1 << 40)),

@@ -24,6 +24,7 @@ struct DevStack: RunningService {
         if let problem { throw SettingsError(problem) }
         // Before anything is started that would have to be stopped.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
+        _ = try DevSettings.profiles(start.settings)
         for service in ["auth", "messages", "notifier"] { _ = try start.backupPath(in: service) }
         let folder = try DevFolder(start.settings) { [logger = start.logger] in logger.warning("\($0)") }
         do {
@@ -98,6 +99,8 @@ struct DevStack: RunningService {
         var folder: DevFolder
         var keys: AdministratorKeys
         var stores: Stores
+        /// Of the services for each other.
+        let serviceKeys = DevKeys()
 
         func server(_ service: String) throws -> RPCServerConfiguration {
             var configuration = try start.serverConfiguration(version: Service.version)
@@ -117,6 +120,7 @@ struct DevStack: RunningService {
         func startAuth() async throws -> AuthServer {
             var configuration = AuthConfiguration()
             configuration.project = start.settings["project"]
+            configuration.serviceKeys = try serviceKeys.ofAuth(keys)
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
@@ -152,7 +156,7 @@ struct DevStack: RunningService {
                 messages: RPCClientConfiguration(host: messages.host, port: messages.port), administratorKeys: keys)
             configuration.identity = IdentityConfiguration(
                 project: start.settings["project"], keysFile: folder.keysFile("notifier"))
-            configuration.administratorKey = try folder.administratorKey()
+            (configuration.messagesKey, configuration.authKey) = (serviceKeys.notifier, serviceKeys.notifier)
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = try backupFolder("notifier")
             DevSettings.apply(start.settings, to: &configuration)
@@ -174,14 +178,20 @@ struct MessagesPart: Sendable {
     /// - Parameter rules: for the default database; nil: the stored ones, or `DefaultRules` for a new store.
     init(_ parts: DevStack.Parts, auth: ServiceAddress, rules: String?) async throws {
         let link = RPCClient(RPCClientConfiguration(host: auth.host, port: auth.port))
-        let identity = IdentityConfiguration(
+        let accounts = RPCClientConfiguration(host: auth.host, port: auth.port)
+            .with(credential: parts.serviceKeys.messages)
+        var identity = IdentityConfiguration(
             project: parts.start.settings["project"], keysFile: parts.folder.keysFile("messages"))
+        identity.serviceKeys = try parts.serviceKeys.ofMessages(parts.keys)
         let authenticator = ServiceAuthenticator(configuration: identity, administratorKeys: parts.keys) {
             try await link.call(Auth.Keys()).keys
         }
         var configuration = MessagesConfiguration(server: try parts.server("messages"))
         configuration.firstRules = DefaultRules.signedIn
         configuration.keys = { authenticator.health }
+        configuration.auth = AuthLink(
+            configuration: accounts, authenticator: authenticator,
+            profiles: try DevSettings.profiles(parts.start.settings))
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = try parts.backupFolder("messages")
         DevSettings.apply(parts.start.settings, to: &configuration)

@@ -5,6 +5,7 @@
 /// Reads run on the store's reader threads. State is owned by: the store (the databases, with each snapshot), a session
 /// for each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
 /// follows).
+import HatoFollow
 import HatoIdentity
 public import HatoModel
 import HatoRPC
@@ -24,9 +25,15 @@ public final class MessagesServer: Sendable {
     private let builds: IndexBuilds
     private let exports: ExportSnapshots
     private let ended = StoreEnd()
+    private let followers: AccountFollowers?
     /// Cancelled by `shutdown`.
-    private let upkeep = Mutex<Task<Void, Never>?>(nil)
+    private let upkeep = Mutex<[Task<Void, Never>]>([])
     private let logger: Logger
+
+    /// What the service calls of auth: the methods of its service key there.
+    public static let methodsOfAuth: Set<String> = [
+        Auth.Follow.method, Auth.Unfollow.method, Auth.Users.List.method,
+    ]
 
     /// Takes over `store`: stopping closes it. Throws when the store holds what this version cannot read.
     public init(
@@ -61,10 +68,15 @@ public final class MessagesServer: Sendable {
             parts: parts, queue: queue, reads: reads, exports: exports,
             backupFolder: configuration.backupFolder
         ).add(to: &router)
+        let followers = try configuration.auth.map { [queue] in try AccountFollowers($0, parts, queue, logger) }
+        self.followers = followers
         var server = configuration.server
         server.methods = Messages.methods
         server.health = { [keys = configuration.keys, ended] in
-            Self.health(of: store, hasEnded: ended.hasEnded, keys: keys())
+            var health = Self.health(of: store, hasEnded: ended.hasEnded, keys: keys())
+            health.add(followers?.refusals, as: "accounts")
+            if let profiles = followers?.profiles { health.add(profiles, as: "profiles") }
+            return health
         }
         server.metrics = configuration.metricsText
         self.server = RPCServer(server, router: router, authenticator: authenticator, logger: logger)
@@ -106,7 +118,10 @@ public final class MessagesServer: Sendable {
         try await disconnects.finishFormerRun()
         for name in parts.catalogue.newest.byName.keys { builds.resume(name) }
         let address = try await server.start()
-        upkeep.withLock { $0 = Task { [self] in await keepUp() } }
+        upkeep.withLock { upkeep in
+            upkeep = [Task { [self] in await keepUp() }]
+            if let followers { upkeep.append(Task { await followers.run() }) }
+        }
         return address
     }
 
@@ -154,7 +169,11 @@ public final class MessagesServer: Sendable {
 
     /// Stops accepting, responds to what was accepted, writes what the connections have left, closes the store.
     public func shutdown(grace: Duration) async {
-        upkeep.withLock { $0?.cancel() }
+        let tasks = upkeep.withLock { $0 }
+        for task in tasks { task.cancel() }
+        // A task that waits for an answer of auth gets none any more and ends.
+        await followers?.close()
+        for task in tasks { await task.value }
         await server.shutdown(grace: grace)
         await disconnects.finish()
         publisher.close()

@@ -18,6 +18,9 @@ public struct MessagesConfiguration: Sendable {
     /// Where the keys come from that verify tokens: what `service.health` says of them. The service itself adds its
     /// store.
     public var keys: @Sendable () -> ServiceAuthenticator.Health = { .ready }
+    /// Auth, whose changes of accounts it follows; nil: ID tokens are good until they expire, whatever becomes of their
+    /// users.
+    public var auth: AuthLink?
     /// Metrics of the process in Prometheus' text format, for `service.metrics`.
     public var metricsText: @Sendable () async -> String = { "" }
     /// Milliseconds since 1970.
@@ -31,6 +34,24 @@ public struct MessagesConfiguration: Sendable {
         SlowOperations.Settings(
             threshold: limits.slowOperationMs > 0 ? .milliseconds(limits.slowOperationMs) : nil,
             linesPerMinuteMax: limits.slowOperationLinesMax, showsPaths: logsWholePaths)
+    }
+}
+
+/// How a service follows the changes of accounts.
+public struct AuthLink: Sendable {
+    /// How to reach auth, with a service key for `MessagesServer.methodsOfAuth`.
+    public var configuration: RPCClientConfiguration
+    /// Refuses the tokens of users that were disabled, deleted or signed out.
+    public var authenticator: ServiceAuthenticator
+    /// Where the names and photos of accounts are kept in the tree; nil: nowhere.
+    public var profiles: ProfilePlace?
+
+    public init(
+        configuration: RPCClientConfiguration, authenticator: ServiceAuthenticator, profiles: ProfilePlace? = nil
+    ) {
+        self.configuration = configuration
+        self.authenticator = authenticator
+        self.profiles = profiles
     }
 }
 

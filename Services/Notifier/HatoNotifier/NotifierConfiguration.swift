@@ -7,16 +7,20 @@ public import HatoStorage
 public struct NotifierConfiguration: Sendable {
     /// Address, limits and TLS of its own server.
     public var server: RPCServerConfiguration
-    /// How it reaches auth.
+    /// How it reaches auth, without a credential.
     public var auth: RPCClientConfiguration
-    /// Without a credential: the service adds the administrator key.
+    /// How it reaches messages, without a credential.
     public var messages: RPCClientConfiguration
     /// Whose tokens it accepts.
     public var identity: IdentityConfiguration
     /// Keys that make a caller an administrator.
     public var administratorKeys: AdministratorKeys
-    /// Shown to messages, to follow its feed and read recipients; nil leaves triggers without a feed.
-    public var administratorKey: String?
+    /// The service key for `NotifierServer.methodsOfMessages`, to follow the feed and read recipients; nil: there are
+    /// no triggers.
+    public var messagesKey: String?
+    /// The service key for `NotifierServer.methodsOfAuth`, to follow the changes of accounts; nil: ID tokens are good
+    /// until they expire, and devices stay, whatever becomes of their users.
+    public var authKey: String?
     /// The addresses that webhooks may have.
     public var addresses = AddressGuard.Policy()
     /// Bounds of the look-ups of their names.

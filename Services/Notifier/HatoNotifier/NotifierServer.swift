@@ -14,11 +14,18 @@ public final class NotifierServer: Sendable {
     public let port: Int
     private let service: NotifierService
     private let server: RPCServer
-    private let auth: RPCClient
-    private let authenticator: ServiceAuthenticator
     private let dispatcher: Dispatcher
     private let dispatching: Task<Void, Never>
     private let upkeep: [Task<Void, Never>]
+
+    /// What the service calls of auth: the methods of its service key there.
+    public static let methodsOfAuth: Set<String> = [
+        Auth.Follow.method, Auth.Unfollow.method, Auth.Sessions.List.method,
+    ]
+    /// What the service calls of messages: the methods of its service key there.
+    public static let methodsOfMessages: Set<String> = [
+        Messages.Follow.method, Messages.Unfollow.method, Messages.Get.method,
+    ]
 
     /// Takes the outbox of `store` up where it was left, listens, then follows the feeds and delivers what waits. The
     /// server closes the store when it is shut down.
@@ -45,44 +52,31 @@ public final class NotifierServer: Sendable {
         _ configuration: NotifierConfiguration, store: any Store, channels: [any Channel], logger: Logger
     ) async throws -> NotifierServer {
         let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics(), logger: logger)
-        let service = NotifierService(configuration, outbox, channels: channels, logger: logger)
-        let auth = RPCClient(configuration.auth)
-        let authenticator = ServiceAuthenticator(
-            configuration: configuration.identity, administratorKeys: configuration.administratorKeys,
-            now: configuration.time.now, fetchKeys: { try await auth.call(Auth.Keys()).keys })
+        let service = try NotifierService(configuration, outbox, channels: channels, logger: logger)
         var serving = configuration.server
         serving.methods = Notifier.methods
-        serving.health = { await service.health(authenticator) }
+        serving.health = { await service.health() }
         serving.now = configuration.time.now
-        let server = RPCServer(serving, router: service.router, authenticator: authenticator, logger: logger)
+        let server = RPCServer(serving, router: service.router, authenticator: service.authenticator, logger: logger)
         let (host, port) = try await server.start()
-        let notifier = NotifierServer(
-            Parts(service: service, server: server, auth: auth, authenticator: authenticator), host: host, port: port)
+        let notifier = NotifierServer(service, server, host: host, port: port)
         try await service.feeds?.start()
         return notifier
     }
 
-    private struct Parts {
-        var service: NotifierService
-        var server: RPCServer
-        var auth: RPCClient
-        var authenticator: ServiceAuthenticator
-    }
-
-    private init(_ parts: Parts, host: String, port: Int) {
+    private init(_ service: NotifierService, _ server: RPCServer, host: String, port: Int) {
         self.host = host
         self.port = port
-        service = parts.service
-        server = parts.server
-        auth = parts.auth
-        authenticator = parts.authenticator
+        self.service = service
+        self.server = server
         let dispatcher = Dispatcher(service.outbox, channels: service.channels, logger: service.logger)
         let sweeper = Sweeper(service.outbox, logger: service.logger)
         self.dispatcher = dispatcher
         // These live as long as the server: `shutdown` ends them and waits.
         dispatching = Task { await dispatcher.run() }
         upkeep = [
-            Task { [authenticator = parts.authenticator] in await authenticator.run() }, Task { await sweeper.run() },
+            Task { await service.authenticator.run() }, Task { await sweeper.run() },
+            Task { await service.accounts?.run() },
         ]
     }
 
@@ -90,7 +84,7 @@ public final class NotifierServer: Sendable {
     var budget: TriggerBudget { service.budget }
 
     /// Shows what is not counted as it happens: for a scraper that asks.
-    public func refreshFigures() async { await service.refreshFigures(authenticator) }
+    public func refreshFigures() async { await service.refreshFigures() }
 
     /// Stops accepting, finishes what was accepted and what is being attempted, closes the store. Attempts that are not
     /// done after `grace` are cut off; they are made again at the next start.
@@ -100,6 +94,8 @@ public final class NotifierServer: Sendable {
         await server.shutdown(grace: grace)
         await service.feeds?.stop()
         for task in upkeep { task.cancel() }
+        // A task that waits for an answer of auth gets none any more and ends.
+        await service.accounts?.close()
         for task in upkeep { await task.value }
         await dispatcher.stop()
         let cut = Task { [dispatching] in
@@ -109,7 +105,7 @@ public final class NotifierServer: Sendable {
         await dispatching.value
         cut.cancel()
         for channel in service.channels { await channel.shutdown() }
-        await auth.close()
+        await service.auth.close()
         service.store.close()
     }
 }

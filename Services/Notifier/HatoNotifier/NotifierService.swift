@@ -18,7 +18,7 @@ final class NotifierService: Sendable {
     let notices: ThrottledNotices
     let outbox: Outbox
     let channels: [any Channel]
-    /// Nil without an administrator key: then there are no triggers.
+    /// Nil without a key for it: then there are no triggers.
     let messages: MessagesClient?
     let feeds: TriggerFeeds?
     /// What triggers hold in memory.
@@ -28,16 +28,31 @@ final class NotifierService: Sendable {
     /// Why the store has ended; nil while it is open.
     private let storeEnd = Mutex<String?>(nil)
 
+    /// Authenticates callers with the keys of auth, which it fetches with `auth`.
+    let authenticator: ServiceAuthenticator
+    let auth: RPCClient
+    /// Nil without a key for auth: then nothing is known of users and sessions that end.
+    let accounts: FollowedAccounts?
+
+    /// Throws the errors of the store.
     init(
         _ configuration: NotifierConfiguration, _ outbox: Outbox, channels: [any Channel], logger: Logger
-    ) {
+    ) throws {
         self.configuration = configuration
+        let auth = RPCClient(configuration.auth)
+        self.auth = auth
+        authenticator = ServiceAuthenticator(
+            configuration: configuration.identity, administratorKeys: configuration.administratorKeys,
+            now: configuration.time.now, fetchKeys: { try await auth.call(Auth.Keys()).keys })
+        accounts = try configuration.authKey.map { [authenticator] key in
+            try FollowedAccounts(configuration.auth.with(credential: key), outbox, authenticator, logger: logger)
+        }
         self.outbox = outbox
         self.channels = channels
         self.logger = logger
         notices = ThrottledNotices(logger)
         store = outbox.store
-        messages = configuration.administratorKey.map { MessagesClient(configuration.messages.with(credential: $0)) }
+        messages = configuration.messagesKey.map { MessagesClient(configuration.messages.with(credential: $0)) }
         budget = TriggerBudget(configuration.limits)
         feeds = messages.map { [budget] in TriggerFeeds($0, outbox, budget, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
@@ -57,7 +72,7 @@ final class NotifierService: Sendable {
     }
 
     /// Shows what is not counted as it happens.
-    func refreshFigures(_ authenticator: ServiceAuthenticator) async {
+    func refreshFigures() async {
         var figures = NotifierMetrics.Figures()
         figures.deadLetters = outbox.deadCount
         figures.followers = followers.count
@@ -70,7 +85,7 @@ final class NotifierService: Sendable {
 
     /// Ready when tokens can be verified and every feed with triggers is followed; not up any more once the store has
     /// ended: the supervisor must start the service anew.
-    func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {
+    func health() async -> RPCHealth {
         if let end = storeEnd.withLock({ $0 }) { return RPCHealth(.stopping, checks: ["store": .string(end)]) }
         var checks: JSONObject = ["pending": .number(Double(outbox.pending))]
         if outbox.unreadableCount > 0 { checks["unreadable"] = .number(Double(outbox.unreadableCount)) }
@@ -92,7 +107,13 @@ final class NotifierService: Sendable {
             isReady = false
         }
         checks["feeds"] = .object(shown)
-        return RPCHealth(isReady ? .ready : .degraded, checks: checks)
+        if feeds == nil, await (try? outbox.triggers().isEmpty) == false {
+            checks["triggers"] = "setting outgoing-key-file is missing: no trigger fires"
+            isReady = false
+        }
+        var health = RPCHealth(isReady ? .ready : .degraded, checks: checks)
+        health.add(accounts?.follower, as: "accounts")
+        return health
     }
 }
 

@@ -36,8 +36,8 @@ extension NotifierError: RPCErrorConvertible {
             .notFound(reason: "delivery_not_found", "There is no delivery \"\(id)\", or it is no longer kept")
         case .noFeed:
             .failedPrecondition(
-                reason: "no_administrator_key",
-                "Triggers need the administrator key; start the notifier with --admin-key-file")
+                reason: "no_service_key",
+                "Triggers need a key for messages; start the notifier with --outgoing-key-file")
         }
     }
 }

@@ -37,7 +37,10 @@ extension Auth {
         }
 
         public static let example = RPCExample(
-            Follow(after: 0), Result(subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef"))
+            Follow(after: 0),
+            Result(
+                subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef", position: 1_048_575,
+                time: 1_795_000_004_120))
     }
 
     public struct Unfollow: RPCRequest {
@@ -104,6 +107,7 @@ extension Auth {
         public var type: EventType
         public var uid: String?
         public var since: Int?
+        public var until: Int?
         public var session: String?
         public var kid: String?
         public var profile: PublicProfile?
@@ -128,7 +132,15 @@ extension Auth {
                 the key `kid` are refused
                 """),
             .optional("uid", \.uid, "The account; absent for `keyRevoked`"),
-            .optional("since", \.since, "Of `revoked`: seconds since 1970"),
+            .optional(
+                "since", \.since,
+                "Of `revoked` and `deleted`: ID tokens issued before are refused, in seconds since 1970"),
+            .optional(
+                "until", \.until,
+                """
+                Of `deleted`, `disabled`, `revoked` and `signedOut`: when the last of the ID tokens that it ends has \
+                expired, in milliseconds since 1970; not after `time` when none is left
+                """),
             .optional("session", \.session, "Of `signedOut`: the claim `sid` of its ID tokens"),
             .optional("kid", \.kid, "Of `keyRevoked`: the id of the key"),
             .optional("profile", \.profile, "Of `created` and `updated`: what other users may read of the account"))

@@ -76,7 +76,8 @@ extension Auth {
             }
         }
 
-        /// The refresh tokens of the session are refused from then on; its ID token stays valid until it expires.
+        /// The refresh tokens of the session are refused from then on, and its ID tokens by the services that follow
+        /// auth.
         public struct End: RPCRequest {
             public typealias Result = Empty
             public static let method = "auth.sessions.end"

@@ -328,7 +328,8 @@ extension Messages {
                 "reason", \.reason,
                 """
                 `permission_denied`: the rules no longer allow the read, or the follower's connection is no \
-                longer an administrator's; `token_expired`: the ID token expired; `database_dropped`; \
+                longer an administrator's; `token_expired`: the ID token expired; `token_revoked`: auth ended its \
+                session, or the account is disabled or deleted; `database_dropped`; \
                 `too_big`: the value or the result of the query exceeds a limit; `compacted`: a follower is \
                 behind the oldest kept change; `unavailable`: the value could not be read, listen again
                 """))

@@ -37,7 +37,10 @@ extension Notifier {
         public typealias Result = FollowResult
 
         public static let example = RPCExample(
-            Follow(after: 0), Result(subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef"))
+            Follow(after: 0),
+            Result(
+                subscription: "1k8f3q-1", epoch: "0123456789abcdef0123456789abcdef", position: 1_048_575,
+                time: 1_795_000_004_120))
     }
 
     public struct Unfollow: RPCRequest {

@@ -8,7 +8,7 @@ extension [MethodError] {
 
     /// Of methods that call messages.
     fileprivate static let callToMessages = [
-        MethodError(.failedPrecondition, "no_administrator_key"), MethodError(.notFound, "database_not_found"),
+        MethodError(.failedPrecondition, "no_service_key"), MethodError(.notFound, "database_not_found"),
         MethodError(.unavailable, "cannot_connect", "connection_lost", "timeout"),
     ]
 

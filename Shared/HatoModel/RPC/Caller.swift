@@ -37,6 +37,10 @@ public indirect enum Caller: Sendable, Hashable {
         /// The id of the key that signed the token; nil for a user that an administrator impersonates.
         public var kid: String?
 
+        /// The claim `sid`: the public id of the session of the token; nil when an administrator impersonates the user,
+        /// and for a token of other software.
+        public var session: String? { claims["sid"]?.string }
+
         public init(uid: String, claims: JSONObject = [:], expiresAt: Int64? = nil, kid: String? = nil) {
             self.uid = uid
             self.claims = claims

@@ -2,9 +2,11 @@
 public struct FollowResult: FieldObject, Hashable {
     public var subscription: String
     public var epoch: String
+    public var position: Int
+    public var time: Int
 
     public static let fields = Fields<Self>(
-        blank: Self(subscription: "", epoch: ""),
+        blank: Self(subscription: "", epoch: "", position: 0, time: 0),
         .required(
             "subscription", \.subscription,
             """
@@ -15,11 +17,15 @@ public struct FollowResult: FieldObject, Hashable {
             """
             The epoch of the store: positions are comparable only within one epoch; it changes when a \
             backup is restored. 32 hexadecimal digits
-            """))
+            """),
+        .required("position", \.position, "Where it begins: events of later positions are sent"),
+        .required("time", \.time, "The clock of the service, in milliseconds since 1970"))
 
-    public init(subscription: String, epoch: String) {
+    public init(subscription: String, epoch: String, position: Int, time: Int) {
         self.subscription = subscription
         self.epoch = epoch
+        self.position = position
+        self.time = time
     }
 }
 

@@ -296,21 +296,21 @@ extension RPCConnection {
             let expired = state.identityWatches.takeExpired(now: now)
             return (expired, state.identityWatches.nextEnd)
         }
-        end(expired)
+        end(expired, .expired)
         return next
     }
 
     /// Ends the watches whose identity has ended before its token.
     func endIdentities() {
         let authenticator = hub.server.authenticator
-        end(state.withLock { $0.identityWatches.takeEnded { authenticator.hasEnded($0) } })
+        end(state.withLock { $0.identityWatches.takeEnded { authenticator.hasEnded($0) } }, .revoked)
     }
 
-    private func end(_ changes: [IdentityWatches.Change]) {
+    private func end(_ changes: [IdentityWatches.Change], _ end: RPCIdentityChange) {
         for change in changes {
             endHold()
             // Each watch ends once.
-            change(.expired, RPCIdentityWork {})
+            change(end, RPCIdentityWork {})
         }
     }
 }

@@ -66,4 +66,6 @@ public enum RPCIdentityChange: Sendable, Hashable {
     case replaced(Caller)
     /// The token ended: the listener must be cancelled with reason `token_expired`.
     case expired
+    /// The identity ended before its token, as auth said: the listener must be cancelled with reason `token_revoked`.
+    case revoked
 }

@@ -73,6 +73,16 @@ public enum ServeSettings {
         help: "memory the service may use, in bytes"
     ).describingDefault("four fifths of the memory of the cgroup or the machine, at most 1.5 GiB")
 
+    /// The file of the key with which a service calls the others; a setting of services that call others.
+    public static let outgoingKey = Setting(
+        "outgoing-key-file", .file,
+        help: "file with this service's own key for the others, which list it in their service-keys-file")
+
+    /// Where messages keeps names and photos of accounts; a setting of services that have messages.
+    public static let profiles = Setting(
+        "profiles", .text,
+        help: "where the tree has name and photo of each account, such as default:/users/{uid}; unless set, nowhere")
+
     /// The file of the keys that encrypt the private keys of auth; a setting of services that have auth.
     public static let keyEncryption = Setting(
         "key-encryption-file", .file,

@@ -31,6 +31,24 @@ extension ServiceProcess.Start {
         return keys
     }
 
+    /// The first key in the file of the setting `outgoing-key-file`; nil when it is not set, with a log entry about
+    /// what is `missing` then. Throws `SettingsError`.
+    public func outgoingKey(missing: String) throws -> String? {
+        let name = ServeSettings.outgoingKey.name
+        guard let file = settings.text(name) else {
+            logger.notice("no key to call other services with: \(missing); see --\(name)")
+            return nil
+        }
+        do {
+            let keys = try KeyLines(file: file)
+            for warning in keys.warnings { logger.warning("\(warning)") }
+            return keys.keys.first
+        } catch {
+            let advice = SecretFile.isMissing(file) ? Self.howToMakeKeys : ""
+            throw SettingsError("setting \(name): \(error)\(advice)")
+        }
+    }
+
     /// The keys in the file of the setting `key-encryption-file`; nil when it is not set. Throws `SettingsError`.
     public func keyEncryption() throws -> KeyEncryption? {
         let name = ServeSettings.keyEncryption.name

@@ -66,14 +66,11 @@ final class FaultStack: Sendable {
             for part in [Part.auth, .messages, .notifier] { ports[part] = try port(ready[part.rawValue]) }
             administratorKey = try Self.firstLine(of: ready["adminKeyFile"]?.string ?? "")
         case .apart:
-            let keyFile = "\(folder)/admin-key"
-            _ = FileManager.default.createFile(
-                atPath: keyFile, contents: Data((UUID().uuidString + UUID().uuidString + "\n").utf8),
-                attributes: [.posixPermissions: 0o600])
-            administratorKey = try Self.firstLine(of: keyFile)
-            var shared = ["--admin-key-file", keyFile, "--exit-with-stdin"]
+            let keys = KeyFiles(folder: folder)
+            administratorKey = try Self.firstLine(of: keys.administrator)
+            var shared = ["--admin-key-file", keys.administrator, "--exit-with-stdin"]
             for part in [Part.auth, .messages, .notifier] {
-                var arguments = ["serve", "--data", "\(folder)/\(part.rawValue)"] + shared
+                var arguments = ["serve", "--data", "\(folder)/\(part.rawValue)"] + shared + keys.arguments(of: part)
                 if part == .notifier { arguments.append("--allow-private-webhooks") }
                 if part == .auth { arguments += ["--limit-loopback", "false"] }
                 ports[part] = try port(await start(part, arguments)["listening"])
@@ -84,6 +81,53 @@ final class FaultStack: Sendable {
     }
 
     private static let anyPorts = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0"]
+
+    /// The files of keys of three services.
+    private struct KeyFiles {
+        let folder: String
+        private let key = UUID().uuidString + UUID().uuidString
+
+        init(folder: String) {
+            self.folder = folder
+            write("admin-key", UUID().uuidString + UUID().uuidString)
+            write("messages-key", key + "-of-messages")
+            write("notifier-key", key + "-of-notifier")
+            write(
+                "auth-callers.yaml",
+                """
+                - {name: messages, key: \(key)-of-messages, methods: [auth.follow, auth.unfollow, auth.users.list]}
+                - {name: notifier, key: \(key)-of-notifier, methods: [auth.follow, auth.unfollow, auth.sessions.list]}
+                """)
+            write(
+                "messages-callers.yaml",
+                """
+                - name: notifier
+                  key: \(key)-of-notifier
+                  methods: [messages.follow, messages.get, messages.unfollow]
+                """)
+        }
+
+        var administrator: String { "\(folder)/admin-key" }
+
+        func arguments(of part: Part) -> [String] {
+            switch part {
+            case .everything: []
+            case .auth: ["--service-keys-file", "\(folder)/auth-callers.yaml"]
+            case .messages:
+                [
+                    "--service-keys-file", "\(folder)/messages-callers.yaml",
+                    "--outgoing-key-file", "\(folder)/messages-key", "--profiles", "default:/users/{uid}",
+                ]
+            case .notifier: ["--outgoing-key-file", "\(folder)/notifier-key"]
+            }
+        }
+
+        private func write(_ name: String, _ text: String) {
+            _ = FileManager.default.createFile(
+                atPath: "\(folder)/\(name)", contents: Data((text + "\n").utf8),
+                attributes: [.posixPermissions: 0o600])
+        }
+    }
 
     private static func firstLine(of file: String) throws -> String {
         let text = try String(contentsOfFile: file, encoding: .utf8)

@@ -240,7 +240,7 @@ struct CodeTests {
         _ = try await bench.code(.passwordReset)
         _ = try await bench.code(.verifyEmail)
         bench.pass(seconds: 3601)
-        try await bench.service.forgetCodesAndMails()
+        try await CodeUpkeep(service: bench.service).forgetExpired()
         let left = try await bench.store.read { rows in
             (
                 try CodeRows.find(.passwordReset, to: Self.masuo, in: rows) == nil,

@@ -124,7 +124,7 @@ struct MailQueueTests {
         #expect(dead.map(\.to) == (0..<5).map { "a\($0)@example.com" })
         #expect(try await bench.service.mails.drop(Auth.Mail.Drop(mail: dead[2].mail)).mails == 1)
         bench.pass(seconds: 7 * 86_400 - 3)
-        try await bench.service.forgetCodesAndMails()
+        try await CodeUpkeep(service: bench.service).forgetExpired()
         #expect(try await bench.queue(.dead).map(\.to) == ["a3@example.com", "a4@example.com"])
         #expect(try await bench.service.mails.replay(Auth.Mail.Replay(all: true)).mails == 0, "their codes are over")
         #expect(try await bench.service.mails.drop(Auth.Mail.Drop(all: true)).mails == 2)

@@ -25,7 +25,7 @@ struct FollowerEndTests {
                 Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
             EventFollowers<SentEvent>.sendEnd(
                 subscription, context.connection, isFull ? "token_expired" : "there was room")
-            reply.succeed(FollowResult(subscription: subscription, epoch: "e"))
+            reply.succeed(FollowResult(subscription: subscription, epoch: "e", position: 0, time: 0))
         }
         let keys = try #require(AdministratorKeys(keys: [Self.key]))
         let server = RPCServer(

@@ -302,9 +302,11 @@ struct ServiceAuthenticatorTests {
         keys([kept])
         #expect(users.map { authenticator.hasEnded($0) } == [true, false])
         #expect(authenticator.endings == 1 && calls.withLock { $0 } == 1)
-        authenticator.refuse(uid: "masuo", issuedBefore: world.now / 1000 + 1)
+        authenticator.apply(
+            .refuse(.user(uid: "masuo", issuedBefore: world.now / 1000 + 1), at: world.now / 1000, until: .max))
         #expect(authenticator.hasEnded(users[1]) && !authenticator.hasEnded(Caller.User(uid: "masuo")))
-        #expect(authenticator.endings == 2 && calls.withLock { $0 } == 2)
+        #expect(authenticator.endings == 2)
+        try await eventually("the watch is called again") { calls.withLock { $0 } == 2 }
     }
 
     @Test func refusedUserIsAcceptedWithANewerTokenOnly() async throws {
@@ -313,12 +315,34 @@ struct ServiceAuthenticatorTests {
         let old = try world.token()
         _ = try await authenticator.authenticate(old)
         world.pass(2_000)
-        authenticator.refuse(uid: "masuo", issuedBefore: world.now / 1000)
+        authenticator.apply(
+            .refuse(.user(uid: "masuo", issuedBefore: world.now / 1000), at: world.now / 1000, until: .max))
         #expect(authenticator.remembered(old) == nil)
         #expect(await reason { try await authenticator.authenticate(old) } == "TOKEN_EXPIRED")
         #expect(try await authenticator.authenticate(try world.token()).uid == "masuo")
-        authenticator.allow(uid: "masuo")
-        #expect(try await authenticator.authenticate(old).uid == "masuo")
+        // Disabled: all of them. Enabled again: those that were good before.
+        let new = try world.token()
+        authenticator.apply(.refuse(.account(uid: "masuo"), at: world.now / 1000, until: .max))
+        #expect(authenticator.remembered(new) == nil)
+        #expect(await reason { try await authenticator.authenticate(new) } == "TOKEN_EXPIRED")
+        authenticator.apply(.allow(uid: "masuo"))
+        #expect(try await authenticator.authenticate(new).uid == "masuo")
+        #expect(await reason { try await authenticator.authenticate(old) } == "TOKEN_EXPIRED")
+    }
+
+    @Test func leakedKeyStaysRefusedWhateverAFetchBrings() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        let (leaked, kept) = (SigningKey(kid: "k1"), SigningKey(kid: "k2"))
+        let keys = [leaked, kept].map(\.verificationKey.jwk)
+        authenticator.replaceKeys(keys)
+        let user = try authenticator.verify(try world.token(signedBy: leaked)).caller
+        authenticator.apply(.refuse(.key(kid: "k1"), at: 0, until: 0))
+        #expect(authenticator.hasEnded(user))
+        // The response of a fetch that began before.
+        authenticator.replaceKeys(keys)
+        #expect(throws: TokenError.unknownKey("k1")) { try authenticator.verify(try world.token(signedBy: leaked)) }
+        _ = try authenticator.verify(try world.token(signedBy: kept))
     }
 
     @Test func runFetchesUntilItHasKeys() async throws {

@@ -58,7 +58,7 @@ import Testing
                 _ = try await administrator.call(Messages.Set(path: "/a/n", value: .number(Double(number))))
             }
             #expect(try await client.call(open) == first)
-            #expect(try await other.call(open) == first, "the same is there for everybody who may read it")
+            #expect(try await other.call(open) == first, "the same is there for all users who may read it")
             #expect(try await administrator.call(hidden) == hiddenFirst)
             #expect(try await client.call(hidden) == hiddenFirst)
             #expect(try await client.call(Messages.Get(path: "/a/n")).value == 99)

@@ -23,7 +23,7 @@ final class TestNotifier: Sendable {
         let fake = if let messages { messages } else { try await FakeMessages.start() }
         var configuration = try NotifierConfiguration.test()
         configuration.messages = RPCClientConfiguration(host: "127.0.0.1", port: fake.port)
-        configuration.administratorKey = TestKeys.administrator
+        configuration.messagesKey = TestKeys.administrator
         configuration.addresses.allowsPrivate = true
         configuration.delivery.backoff.first = .milliseconds(20)
         configuration.delivery.backoff.longest = .milliseconds(200)

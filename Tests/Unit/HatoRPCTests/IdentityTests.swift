@@ -223,14 +223,14 @@ struct IdentityTests {
         #expect(refused["error"]?["data"]?["reason"] == "TOKEN_EXPIRED")
         #expect(try await anna.call("check.echo")["result"] != nil)
         #expect(try await bea.call("check.signedIn", #"{"count":1}"#)["result"] == [:])
-        try await eventually("both listeners end") { service.identityChanges.current == [.expired, .expired] }
+        try await eventually("both listeners end") { service.identityChanges.current == [.revoked, .revoked] }
         // Also what begins with an identity that was verified just before.
         _ = try await calls.call("check.listen", #"{"auth":"user-anna"}"#)
         try await eventually("it ends at once") { service.identityChanges.current.count == 3 }
         _ = try await bea.call("check.listen")
         _ = try await bea.call("session.authenticate", #"{"auth":"user-anna"}"#)
         try await eventually("it ends with the new identity") { service.identityChanges.current.count == 5 }
-        #expect(service.identityChanges.current.last == .expired)
+        #expect(service.identityChanges.current.last == .revoked)
         #expect(
             try await bea.call("check.signedIn", #"{"count":1}"#)["error"]?["data"]?["reason"] == "TOKEN_EXPIRED")
         await service.stop()

@@ -62,10 +62,7 @@ struct AccountMethods: AuthMethods {
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
             _ = try service.ownSession(of: user, among: sessions)
-            let recoveries = try CodeRows.recoveries(of: account.uid, in: rows)
-            for id in sessions { SessionRows.delete(id, of: account.uid, in: rows) }
-            for code in recoveries { CodeRows.delete(code, in: rows) }
-            AccountRows.delete(account, at: now, in: rows)
+            try AccountDeletion(account, in: rows).apply(at: now, in: rows)
         }
         return Empty()
     }

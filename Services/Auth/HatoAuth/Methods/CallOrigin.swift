@@ -64,10 +64,6 @@ extension Caller.User {
     /// Seconds; nil when an administrator impersonates the user without naming a time.
     var issuedAt: Int64? { seconds("iat") }
 
-    /// The `SessionName` of the session whose token was presented; nil when an administrator impersonates the user, and
-    /// for a token of an earlier version.
-    var session: String? { claims["sid"]?.string }
-
     /// Whether the account had no credential when the token was issued.
     var isAnonymous: Bool { signInProvider == .anonymous }
     /// How the user signed in; nil when an administrator impersonates the user without naming it.

@@ -86,11 +86,7 @@ struct UsersMethods: AuthMethods {
         let uid = request.uid
         _ = try await service.write { [environment] rows in
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
-            let sessions = try SessionRows.ids(of: uid, in: rows)
-            let recoveries = try CodeRows.recoveries(of: uid, in: rows)
-            for id in sessions { SessionRows.delete(id, of: uid, in: rows) }
-            for code in recoveries { CodeRows.delete(code, in: rows) }
-            AccountRows.delete(account, at: environment.now(), in: rows)
+            try AccountDeletion(account, in: rows).apply(at: environment.now(), in: rows)
         }
         return Empty()
     }

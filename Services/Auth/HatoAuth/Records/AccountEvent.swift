@@ -12,6 +12,8 @@ struct AccountEvent: RecordedEvent, Hashable {
     var uid: String?
     /// Seconds since 1970: ID tokens issued before are refused.
     var since: Int64?
+    /// Milliseconds since 1970: when the last ID token that it ends has expired.
+    var until: Int64?
     /// The `SessionName`.
     var session: String?
     var kid: String?
@@ -23,6 +25,7 @@ struct AccountEvent: RecordedEvent, Hashable {
         .required("time", \.time),
         .optional("uid", \.uid),
         .optional("since", \.since),
+        .optional("until", \.until),
         .optional("session", \.session),
         .optional("kid", \.kid),
         .optional("profile", \.profile))
@@ -31,6 +34,9 @@ struct AccountEvent: RecordedEvent, Hashable {
         self.type = type
         self.uid = uid
     }
+
+    /// Whether ID tokens of an account or a session are not good any more after it.
+    var endsTokens: Bool { [.deleted, .disabled, .revoked, .signedOut].contains(type) }
 }
 
 extension AccountEvent {

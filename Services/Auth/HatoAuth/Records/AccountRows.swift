@@ -71,11 +71,14 @@ enum AccountRows {
 
     /// Deletes an account at `now`, in milliseconds since 1970.
     static func delete(_ account: AccountRecord, at now: Int64, in rows: AuthTransaction) {
-        rows.putRow(AuthKey.formerAccount(account.uid), FormerAccountRecord(account, now: now).bytes)
+        let former = FormerAccountRecord(account, now: now)
+        rows.putRow(AuthKey.formerAccount(account.uid), former.bytes)
         if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
         if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
         rows.deleteRow(AuthKey.account(account.uid))
-        rows.record(AccountEvent(.deleted, of: account.uid))
+        var event = AccountEvent(.deleted, of: account.uid)
+        event.since = former.validSince
+        rows.record(event)
     }
 
     /// At most `limit` accounts after `uid`, in the order of the uids' bytes, and whether there are more.

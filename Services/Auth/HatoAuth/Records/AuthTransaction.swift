@@ -11,6 +11,8 @@ final class AuthTransaction: StoreReading, StoreWriting {
     /// Ended sessions, with their users.
     private var ended: [(uid: String, id: [UInt8])] = []
     private var hasWritten = false
+    /// Whether the accounts and sessions that end have no ID token left, as those that were not used for long.
+    var endsUnused = false
 
     init(_ rows: any StoreTransaction) { self.rows = rows }
 
@@ -47,8 +49,9 @@ final class AuthTransaction: StoreReading, StoreWriting {
     ///
     /// - Parameters:
     ///   - time: The time of the events, in milliseconds since 1970.
+    ///   - lifetime: How long ID tokens are valid, in milliseconds.
     ///   - key: The key of `SessionName`.
-    fileprivate func finish(at time: Int64, key: [UInt8]) {
+    fileprivate func finish(at time: Int64, lifetime: Int64, key: [UInt8]) {
         let deleted = Set(events.filter { $0.type == .deleted }.compactMap(\.uid))
         // The end of an account includes that of its sessions.
         for session in ended where !deleted.contains(session.uid) {
@@ -56,8 +59,14 @@ final class AuthTransaction: StoreReading, StoreWriting {
             event.session = SessionName.text(session.id, key: key)
             events.append(event)
         }
-        for index in events.indices { events[index].time = time }
+        for index in events.indices {
+            events[index].time = time
+            if events[index].endsTokens { events[index].until = endsUnused ? time : time + lifetime }
+        }
         AccountEvent.record(events, in: rows)
+        if let newest = AccountEvent.position(ofLast: events, in: rows) {
+            EventMarks.put(newestPosition: newest, in: rows)
+        }
     }
 
     /// Marks the version from before the commit at `time`, if it writes something.
@@ -84,11 +93,13 @@ extension AuthService {
         _ body: @escaping @Sendable (AuthTransaction) throws -> Outcome
     ) async throws -> Committed<Outcome> {
         try await store.write { [self] rows in
+            let longest = try LongestLifetime.find(in: rows)
             let transaction = AuthTransaction(rows)
             let outcome = try body(transaction)
             let now = environment.now()
             transaction.mark(at: now) { isMarkDue(at: now) }
-            transaction.finish(at: now, key: refreshKey)
+            let lifetime = max(configuration.tokenLifetimeSeconds * 1000, longest)
+            transaction.finish(at: now, lifetime: lifetime, key: refreshKey)
             return outcome
         }
     }

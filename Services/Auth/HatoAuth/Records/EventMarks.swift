@@ -14,6 +14,16 @@ enum EventMarks {
         return version
     }
 
+    /// The position of the newest event; nil before the first.
+    static func newestPosition(in rows: any StoreReading) throws -> Int? {
+        try rows.row(AuthKey.newestEvent).flatMap { number($0.span) }.map { Int(clamping: $0) }
+    }
+
+    /// Keeps the position of the newest event.
+    static func put(newestPosition: Int, in rows: any StoreTransaction) {
+        rows.putRow(AuthKey.newestEvent, UInt64(clamping: newestPosition).bigEndianBytes)
+    }
+
     /// Marks the version from before a commit at `time`.
     static func mark(_ version: UInt64, at time: Int64, in rows: any StoreTransaction) {
         rows.putRow(AuthKey.eventMark(time), version.bigEndianBytes)

@@ -159,6 +159,9 @@ enum AuthSettings {
                 "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds,
                 "seconds after which a session ends; 0: never"),
             number(
+                "anonymous-days", \.anonymousDays, 0...36_500,
+                "days without use after which an anonymous account is deleted; 0: never"),
+            number(
                 "keep-events-seconds", \.keepEventsSeconds, 3_600...315_360_000,
                 "seconds that the events of auth.follow are kept for followers that resume"),
         ]

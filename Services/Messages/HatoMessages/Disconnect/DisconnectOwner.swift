@@ -83,7 +83,7 @@ final class DisconnectOwner: Sendable {
     private func identityChanged(_ change: RPCIdentityChange, _ context: RPCContext, _ work: RPCIdentityWork) {
         switch change {
         case .extended(let caller), .replaced(let caller): state.withLock { $0.caller = caller }
-        case .expired:
+        case .expired, .revoked:
             var nobody = context
             nobody.caller = .nobody
             state.withLock { $0.caller = .nobody }

@@ -205,6 +205,7 @@ final class FollowerRegistry {
             if caller.isAdministrator { return }
             reason = "permission_denied"
         case .expired: reason = "token_expired"
+        case .revoked: reason = "token_revoked"
         }
         end(follower)
         ListenerRegistry.sendCancelled(follower.connection, follower.subscription, reason)

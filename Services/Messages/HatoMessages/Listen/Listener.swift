@@ -90,6 +90,10 @@ final class Listener {
         static let expired = Cancellation(
             reason: "token_expired", error: RPCError.unauthenticated(reason: "TOKEN_EXPIRED", "The token has ended"))
 
+        static let revoked = Cancellation(
+            reason: "token_revoked",
+            error: RPCError.unauthenticated(reason: "TOKEN_EXPIRED", "The session of the token was ended"))
+
         static func dropped(_ database: DatabaseName) -> Cancellation {
             Cancellation(reason: "database_dropped", error: MessagesError.databaseNotFound(database))
         }

@@ -283,6 +283,7 @@ final class ListenerRegistry {
         guard let listener = listeners[id] else { return follows.identityChanged(id, change) }
         switch change {
         case .expired: cancel(listener, .expired)
+        case .revoked: cancel(listener, .revoked)
         case .extended(let caller), .replaced(let caller):
             listener.caller = caller
             authorisations.callerChanged(of: listener, work)

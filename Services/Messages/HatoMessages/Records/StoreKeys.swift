@@ -8,6 +8,8 @@ import HatoStorage
 /// 02                 the next database id
 /// 03 id              the indexes of a database: `IndexCatalog` as JSON
 /// 04 connection …    what a connection has left to be written when it ends: `DisconnectRecord`
+/// 05 …               what it keeps of auth: `RefusalRows`
+/// 06 …               the profiles of accounts: `ProfileRows`
 /// 10 id …            the tree of a database, as `TreeKeyCodec` writes it
 /// 20 id …            the index rows of a database, as `IndexKeyCodec` writes them
 /// ```
@@ -18,6 +20,8 @@ enum StoreKeys {
         case nextDatabase = 0x02
         case indexes = 0x03
         case disconnects = 0x04
+        case refusals = 0x05
+        case profiles = 0x06
         case tree = 0x10
         case indexRows = 0x20
     }
@@ -33,6 +37,11 @@ enum StoreKeys {
 
     static func indexRows(of database: DatabaseID) -> [UInt8] { key(.indexRows, database) }
 
+    /// What all rows of `RefusalRows` begin with.
+    static let refusals: [UInt8] = [KeySpace.refusals.rawValue]
+    /// What all rows of `ProfileRows` begin with.
+    static let profiles: [UInt8] = [KeySpace.profiles.rawValue]
+
     static let disconnects = KeyRange(prefix: [KeySpace.disconnects.rawValue])
 
     /// Everything that one connection has left: what follows is `DisconnectRecord`'s.
@@ -45,7 +54,7 @@ enum StoreKeys {
 
     /// Whose row a key is.
     enum RowOwner {
-        /// A database's record or the next id.
+        /// A database's record, the next id, or what is kept of auth.
         case single
         /// What a connection has left: `DisconnectRecord`'s.
         case disconnect
@@ -60,6 +69,7 @@ enum StoreKeys {
         case .databases: return key.count > 1 ? .single : nil
         case .nextDatabase: return key.count == 1 ? .single : nil
         case .disconnects: return .disconnect
+        case .refusals, .profiles: return key.count > 1 ? .single : nil
         case .indexes, .tree, .indexRows:
             guard key.count >= 5 else { return nil }
             let bytes = key.extracting(0..<5).withUnsafeBufferPointer { Array($0) }

@@ -11,6 +11,8 @@ enum MessagesSettings {
 
     private static let own = [
         Setting("auth", .address, required: true, help: "where the auth service listens: its keys verify ID tokens"),
+        ServeSettings.outgoingKey,
+        ServeSettings.profiles,
         Setting(
             "first-rules", .choice(["deny", "signed-in"]), default: "deny",
             help: "rules of the first database of a new store: deny everything, or let signed-in users read and write"),
@@ -37,5 +39,16 @@ enum MessagesSettings {
     /// The limits with the values of the settings.
     static func limits(_ settings: Settings) -> MessagesLimits {
         settings.limits(MessagesLimits.self)
+    }
+
+    /// Where profiles are kept; nil: nowhere. Throws `SettingsError`.
+    static func profiles(_ settings: Settings) throws(SettingsError) -> ProfilePlace? {
+        let name = ServeSettings.profiles.name
+        guard let text = settings.text(name) else { return nil }
+        let key = ServeSettings.outgoingKey.name
+        guard settings.text(key) != nil else {
+            throw SettingsError("setting \(name) needs \(key): profiles come from auth, which asks for a key")
+        }
+        do { return try ProfilePlace(text) } catch { throw SettingsError("setting \(name): \(error.message)") }
     }
 }

@@ -27,6 +27,9 @@ struct RunningMessages: RunningService {
         let authenticator = ServiceAuthenticator(configuration: identity, administratorKeys: keys) {
             try await auth.call(Auth.Keys()).keys
         }
+        let accounts = try start.outgoingKey(missing: "changes of accounts are not followed").map { key in
+            try start.clientConfiguration(to: "auth").with(credential: key)
+        }
         var configuration = MessagesConfiguration(server: try start.serverConfiguration(version: Service.version))
         configuration.limits = MessagesSettings.limits(start.settings)
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: MessagesTarget.service) }
@@ -35,6 +38,10 @@ struct RunningMessages: RunningService {
         configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
+        let profiles = try MessagesSettings.profiles(start.settings)
+        configuration.auth = accounts.map {
+            AuthLink(configuration: $0, authenticator: authenticator, profiles: profiles)
+        }
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
         options.memory = RocksDBMemory(

@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 import HatoPush
 import HatoRPC
@@ -37,10 +38,13 @@ struct DeviceMethods: NotifierMethods {
         let checked = try await channel.check(.webhook(url: request.url, secrets: []), for: uid)
         guard case .webhook(let url, _) = checked else { throw RPCError.internalError }
         let fresh = WebhookSecret(random: configuration.random)
+        let session: String? = if case .user(let user) = caller { user.session } else { nil }
         let (id, limits, time, policy) = (
             outbox.newID("dev_"), configuration.limits, configuration.time, configuration.delivery
         )
-        return try await store.write { transaction in
+        return try await store.write { [authenticator = service.authenticator] transaction in
+            // The session may have ended while the address was checked: no event would remove the device any more.
+            if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
             let now = time.now()
             var writes = RecordWrites()
             let addressKey = DeviceRecord.addressKey(request.platform, app: request.app, url: url, of: uid)
@@ -65,6 +69,7 @@ struct DeviceMethods: NotifierMethods {
                     createdAt: now)
             }
             device.app = request.app
+            device.session = session
             device.locale = request.locale ?? device.locale
             writes.put(device.key, device)
             writes.put(device.userKey)
@@ -117,23 +122,11 @@ struct DeviceMethods: NotifierMethods {
         _ = try await store.write { transaction in
             let device = try transaction.device(name, of: caller)
             var writes = RecordWrites()
-            writes.delete(device.key)
-            writes.delete(device.userKey)
-            writes.delete(device.addressKey)
+            device.delete(in: &writes)
             try writes.apply(to: transaction)
         }
-        await dropDeliveries(of: name)
+        await outbox.dropDeliveriesIfPossible(of: name, notices)
         return Empty()
-    }
-
-    /// Of a device that is gone. A failure is no failure of the request, which is done: deliveries of devices that are
-    /// gone are dropped when they are due, too.
-    private func dropDeliveries(of device: String) async {
-        do { try await outbox.dropDeliveries(of: device) } catch {
-            notices.notice(
-                .undroppedDeliveries, "deliveries of a device that is gone stay until they are due",
-                ["device": "\(device)", "error": "\(error)"], level: .error)
-        }
     }
 
     private func secret(_ text: String?) throws(RPCError) -> WebhookSecret? {

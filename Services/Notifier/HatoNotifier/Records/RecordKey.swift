@@ -46,6 +46,8 @@ struct RecordKey: Hashable, Sendable {
         case idempotency = 0x69  // i
         /// time, notification → nothing; when to forget it. After it was forgotten early → its idempotency key
         case purge = 0x78  // x
+        /// What is kept of auth: `RefusalRows`
+        case refusal = 0x72  // r
         /// key of a row that could not be read and was set aside → nothing
         case unreadable = 0x7A  // z
     }

@@ -19,6 +19,8 @@ struct DeviceRecord: FieldObject {
     var createdAt: Int64
     /// Since when every attempt failed.
     var failingSince: Int64?
+    /// The session of auth under which it was registered last; nil: by an administrator, or a token of other software.
+    var session: String?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -35,7 +37,8 @@ struct DeviceRecord: FieldObject {
         .required("state", \.state),
         .optional("disabledReason", \.disabledReason),
         .required("createdAt", \.createdAt),
-        .optional("failingSince", \.failingSince))
+        .optional("failingSince", \.failingSince),
+        .optional("session", \.session))
 
     static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
     var key: RecordKey { DeviceRecord.key(device) }
@@ -51,6 +54,13 @@ struct DeviceRecord: FieldObject {
     /// As earlier versions wrote it: of whichever user registered the address last.
     static func formerAddressKey(_ platform: Notifier.Platform, app: String?, url: String) -> RecordKey {
         RecordKey(.deviceAtAddress).with(platform.rawValue).with(app).with(url)
+    }
+
+    /// With the rows that lead to it.
+    func delete(in writes: inout RecordWrites) {
+        writes.delete(key)
+        writes.delete(userKey)
+        writes.delete(addressKey)
     }
 
     /// Throws when a secret in the store is none.

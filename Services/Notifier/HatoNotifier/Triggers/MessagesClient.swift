@@ -8,7 +8,7 @@ struct FeedPosition: Sendable, Hashable {
     var epoch: String
 }
 
-/// What the notifier asks of messages, as administrator.
+/// What the notifier asks of messages, with its service key.
 ///
 /// Reads have a connection of their own, and so has each feed: one that waits for its handler stops being read, and the
 /// handler waits for reads.
@@ -37,7 +37,8 @@ struct MessagesClient: Sendable {
             // It is not the caller's credential that was refused.
             throw RPCError.unavailable(
                 reason: "messages_refuses_notifier",
-                "Messages does not take the notifier's administrator key; both need the same one in their key files")
+                "Messages refuses the notifier's key: list it in the service-keys-file of messages, with the methods "
+                    + "\(NotifierServer.methodsOfMessages.sorted().joined(separator: ", "))")
         }
         subscription.cancel()
         let result = try Messages.Follow.decodeResult(.object(subscription.result))

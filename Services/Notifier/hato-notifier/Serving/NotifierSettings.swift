@@ -10,6 +10,7 @@ enum NotifierSettings {
         declared: ServeSettings.declared(defaultPort: NotifierTarget.port)
             + [
                 ServeSettings.peer("auth", defaultPort: 7701), ServeSettings.peer("messages", defaultPort: 7702),
+                ServeSettings.outgoingKey,
                 Setting(
                     "allow-private-webhooks", .flag, default: "false",
                     help: "let webhooks go to this machine and private networks, plain http and any port"),

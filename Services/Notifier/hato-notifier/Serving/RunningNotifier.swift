@@ -16,12 +16,12 @@ struct RunningNotifier: RunningService {
         let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
         if let problem { throw SettingsError(problem) }
         let folder = start.settings["data"]
-        let file = start.settings.text("admin-key-file")
         var configuration = NotifierConfiguration(
             server: try start.serverConfiguration(version: Service.version),
             auth: try start.clientConfiguration(to: "auth"), messages: try start.clientConfiguration(to: "messages"),
-            administratorKeys: try start.administratorKeys(missing: "there are no triggers, and no caller can send"))
-        configuration.administratorKey = try file.flatMap { try AdministratorKeys.first(inFile: $0) }
+            administratorKeys: try start.administratorKeys(missing: "no caller can set triggers or send"))
+        let key = try start.outgoingKey(missing: "there are no triggers, and changes of accounts are not followed")
+        (configuration.messagesKey, configuration.authKey) = (key, key)
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
         configuration.identity.serviceKeys = try start.serviceKeys()

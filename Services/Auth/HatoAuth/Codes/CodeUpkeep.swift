@@ -1,15 +1,18 @@
 import HatoModel
 import HatoStorage
 
-extension AuthService {
+/// Deletes codes and mails that are of no use any more.
+struct CodeUpkeep {
+    let service: AuthService
+
     /// Deletes expired codes, and mails that have been dead for a week, one page per transaction. Rows that cannot be
     /// read stay.
-    func forgetCodesAndMails() async throws {
+    func forgetExpired() async throws {
         var range = AuthKey.codes
         while true {
             let start = range
-            let now = environment.now()
-            let last = try await store.write { rows -> [UInt8]? in
+            let now = service.environment.now()
+            let last = try await service.store.write { rows -> [UInt8]? in
                 var expired: [CodeRecord] = []
                 var (count, last): (Int, [UInt8]?) = (0, nil)
                 try rows.rows(start) { key, value in
@@ -34,8 +37,8 @@ extension AuthService {
 
     /// Deletes the oldest. Returns their number.
     private func forgetDeadMails() async throws -> Int {
-        let old = environment.now() - Self.deadMailsAreKept
-        return try await store.write { [limits = configuration.limits] rows in
+        let old = service.environment.now() - Self.deadMailsAreKept
+        return try await service.store.write { [limits = service.configuration.limits] rows in
             var queue = try MailQueueChange(limits, in: rows)
             let dead = try MailRows.dead(after: nil, limit: Self.codesPerPage, in: rows).filter { $0.createdAt <= old }
             guard !dead.isEmpty else { return 0 }

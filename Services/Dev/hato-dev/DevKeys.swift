@@ -1,0 +1,25 @@
+import HatoIdentity
+import HatoMessages
+import HatoNotifier
+
+/// The keys with which the services of this process call each other. They live as long as the process.
+struct DevKeys: Sendable {
+    let messages = DevFolder.newKey()
+    let notifier = DevFolder.newKey()
+
+    /// What auth accepts. Throws `ArgumentError`.
+    func ofAuth(_ administrators: AdministratorKeys) throws -> ServiceKeys {
+        try ServiceKeys(
+            [
+                ServiceKeys.Entry(name: "messages", key: messages, methods: MessagesServer.methodsOfAuth),
+                ServiceKeys.Entry(name: "notifier", key: notifier, methods: NotifierServer.methodsOfAuth),
+            ], besides: administrators)
+    }
+
+    /// What messages accepts. Throws `ArgumentError`.
+    func ofMessages(_ administrators: AdministratorKeys) throws -> ServiceKeys {
+        try ServiceKeys(
+            [ServiceKeys.Entry(name: "notifier", key: notifier, methods: NotifierServer.methodsOfMessages)],
+            besides: administrators)
+    }
+}

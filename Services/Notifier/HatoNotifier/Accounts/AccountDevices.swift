@@ -1,0 +1,123 @@
+import HatoFollow
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+
+/// Devices go with their user, and with the session under which they were registered: a user that signs out on a device
+/// gets no notifications there.
+final class AccountDevices: AccountDependents {
+    private let outbox: Outbox
+    private let auth: RPCClient
+    private let notices: ThrottledNotices
+    /// Devices that are gone, and whose deliveries are not dropped yet.
+    private let gone: AsyncStream<String>
+    private let isGone: AsyncStream<String>.Continuation
+
+    /// - Parameter auth: with a service key for `auth.sessions.list`.
+    init(_ outbox: Outbox, auth: RPCClient, notices: ThrottledNotices) {
+        self.outbox = outbox
+        self.auth = auth
+        self.notices = notices
+        // Beyond it, deliveries are dropped when they are due.
+        (gone, isGone) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(10_000))
+    }
+
+    /// Drops what waits for devices that are gone, until the task is cancelled. No refusal waits for it.
+    func dropDeliveries() async {
+        for await device in gone { await outbox.dropDeliveriesIfPossible(of: device, notices) }
+    }
+
+    func changes(
+        for events: [Auth.Event], in rows: any StoreTransaction
+    ) throws -> (@Sendable (any StoreTransaction) throws -> Void)? {
+        var ends: [String: Ends] = [:]
+        for event in events {
+            guard let uid = event.uid else { continue }
+            switch event.type {
+            case .deleted: ends[uid, default: Ends()].isWhole = true
+            case .signedOut: if let session = event.session { ends[uid, default: Ends()].sessions.insert(session) }
+            case .created, .updated, .disabled, .enabled, .revoked, .keyRevoked: continue
+            }
+        }
+        var devices: [DeviceRecord] = []
+        for (uid, end) in ends {
+            devices += try rows.devices(of: uid).filter { end.isWhole || $0.session.map(end.sessions.contains) == true }
+        }
+        return removal(of: devices)
+    }
+
+    /// Which of a user's devices go.
+    private struct Ends {
+        var isWhole = false
+        var sessions: Set<String> = []
+    }
+
+    /// Nil when there are none.
+    private func removal(of devices: [DeviceRecord]) -> (@Sendable (any StoreTransaction) throws -> Void)? {
+        guard !devices.isEmpty else { return nil }
+        return { [self] transaction in
+            var writes = RecordWrites()
+            for device in devices { device.delete(in: &writes) }
+            try writes.apply(to: transaction)
+            // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same.
+            for device in devices { isGone.yield(device.device) }
+        }
+    }
+
+    /// Asks auth about each user that has devices of a session.
+    func reconcile() async throws {
+        var after: String?
+        while let uid = try await nextUser(after: after) {
+            after = uid
+            // What is registered after auth was asked has a newer session.
+            let known = try await outbox.store.read { try $0.devices(of: uid) }.filter { $0.session != nil }
+            guard !known.isEmpty else { continue }
+            let sessions = try await sessions(of: uid)
+            let ended = known.filter { $0.session.map(sessions.contains) == false }
+            guard !ended.isEmpty else { continue }
+            _ = try await outbox.store.write { [self] transaction in
+                let devices = try transaction.devices(of: uid).filter { device in
+                    ended.contains { $0.device == device.device && $0.session == device.session }
+                }
+                try removal(of: devices)?(transaction)
+            }
+        }
+    }
+
+    private func nextUser(after uid: String?) async throws -> String? {
+        try await outbox.store.read { snapshot in
+            let prefix = RecordKey(.deviceOfUser)
+            var range = KeyRange(prefix: prefix.bytes)
+            if let uid, let end = prefix.with(uid).end { range.lower = end }
+            var next: String?
+            try snapshot.scan(range, reverse: false) { key, _ in
+                var reader = RecordKeyReader(key.copied)
+                next = reader.text()
+                return .stop
+            }
+            return next
+        }
+    }
+
+    /// None when there is no such user.
+    private func sessions(of uid: String) async throws -> Set<String> {
+        do {
+            return Set(try await auth.call(Auth.Sessions.List(uid: uid)).sessions.map(\.session))
+        } catch let error as RPCError where error.reason == "USER_NOT_FOUND" {
+            return []
+        }
+    }
+}
+
+extension Outbox {
+    /// Of a device that is gone. A failure is no failure of what removed it, which is done: deliveries of devices that
+    /// are gone are dropped when they are due, too.
+    func dropDeliveriesIfPossible(of device: String, _ notices: ThrottledNotices) async {
+        do { try await dropDeliveries(of: device) } catch {
+            notices.notice(
+                .undroppedDeliveries, "deliveries of a device that is gone stay until they are due",
+                ["device": "\(device)", "error": "\(error)"], level: .error)
+        }
+    }
+}

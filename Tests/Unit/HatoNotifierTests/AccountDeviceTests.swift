@@ -1,0 +1,158 @@
+import HatoFollow
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import HatoTesting
+import Synchronization
+import TestAuth
+import Testing
+
+@testable import HatoNotifier
+
+/// Devices go with their users and sessions, also with those that ended while the notifier could not learn of it.
+@Suite(.timeLimit(.minutes(5)))
+struct AccountDeviceTests {
+    /// A notifier that follows `auth`, with devices of two users.
+    private func run(
+        _ auth: FakeAuth, on store: any Store, channels: [any Channel]? = nil,
+        _ body: (TestNotifier) async throws -> Void
+    ) async throws {
+        let notifier = try await TestNotifier.start(store: store, channels: channels) { configuration in
+            configuration.auth = RPCClientConfiguration(host: "127.0.0.1", port: auth.port)
+            configuration.authKey = FakeAuth.key
+        }
+        do { try await body(notifier) } catch {
+            await notifier.stop()
+            throw error
+        }
+        await notifier.stop()
+    }
+
+    private func devices(_ store: any Store) throws -> [String] {
+        try store.snapshot().rows(RecordKey(.device)).map { row in
+            try RecordCodec.decode(DeviceRecord.self, row.value, key: row.key.bytes).device
+        }
+    }
+
+    /// Writes devices, each as `uid/session`; without a session: of an administrator.
+    private func write(_ names: [String], in store: any Store) async throws {
+        _ = try await store.write { transaction in
+            var writes = RecordWrites()
+            for name in names {
+                let parts = name.split(separator: "/").map(String.init)
+                var device = DeviceRecord(
+                    device: name, uid: parts[0], platform: .webhook, url: "https://example.com/\(name)", secret: "s",
+                    state: .active, createdAt: 0)
+                if parts.count > 1 { device.session = parts[1] }
+                writes.put(device.key, device)
+                writes.put(device.userKey)
+                writes.put(device.addressKey, bytes: Array(device.device.utf8))
+            }
+            try writes.apply(to: transaction)
+        }
+    }
+
+    @Test func devicesGoWithTheirSessionAndTheirUser() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await write(["a", "a/app", "a/tablet", "b/app"], in: store)
+        try await run(auth, on: store) { _ in
+            try await auth.write(FakeEvent(.signedOut, "a", session: "tablet"), FakeEvent(.disabled, "b"))
+            try await eventually("the device of the session is gone") {
+                try devices(store) == ["a", "a/app", "b/app"]
+            }
+            try await auth.write(FakeEvent(.deleted, "a"), FakeEvent(.created, "c"))
+            try await eventually("the devices of the user are gone") { try devices(store) == ["b/app"] }
+            // Nothing leads to them any more.
+            #expect(try store.snapshot().rows(RecordKey(.deviceOfUser)).count == 1)
+            #expect(try store.snapshot().rows(RecordKey(.deviceAtAddress)).count == 1)
+        }
+        await auth.stop()
+    }
+
+    @Test func missedEventsLeaveNoDeviceOfUsersAndSessionsThatAreNoMore() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await auth.write(FakeEvent(.created, "x"))
+        // The position of another history.
+        _ = try await store.write {
+            RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: $0)
+        }
+        try await write(["a", "a/app", "a/tablet", "b", "b/app", "c/app"], in: store)
+        auth.setSessions("a", ["app"])
+        auth.setSessions("c", ["app", "other"])
+        try await run(auth, on: store) { _ in
+            // Those that an administrator registered stay: their users need not be accounts.
+            try await eventually("they are gone") { try devices(store) == ["a", "a/app", "b", "c/app"] }
+            try await eventually("the position is that of the new history") {
+                try RefusalRows(prefix: RecordKey(.refusal).bytes).position(in: store.snapshot())?.epoch
+                    == auth.store.epoch.description
+            }
+        }
+        await auth.stop()
+    }
+
+    /// A device that is registered again belongs to its newest session.
+    @Test func deviceBelongsToTheSessionThatRegisteredItLast() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await run(auth, on: store) { notifier in
+            for session in ["one", "two"] {
+                _ = try await notifier.client.call(
+                    method: "notifier.devices.register",
+                    params: [
+                        "platform": "webhook", "url": "http://127.0.0.1:9/hook",
+                        "as": ["uid": "a", "token": ["sid": .string(session)]],
+                    ])
+            }
+            try await auth.write(FakeEvent(.signedOut, "a", session: "one"), FakeEvent(.keyRevoked, kid: "k"))
+            let rows = RefusalRows(prefix: RecordKey(.refusal).bytes)
+            try await eventually("the first session is handled") { try rows.position(in: store.snapshot()) != nil }
+            #expect(try devices(store).count == 1)
+            try await auth.write(FakeEvent(.signedOut, "a", session: "two"))
+            try await eventually("the device is gone") { try devices(store).isEmpty }
+        }
+        await auth.stop()
+    }
+
+    /// A registration that takes long, of a session that ends meanwhile: no event would remove the device any more.
+    @Test func noDeviceIsRegisteredForASessionThatHasEnded() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        let (channel, gate) = (WaitingChecks(), Gate())
+        channel.gate.withLock { $0 = gate }
+        try await run(auth, on: store, channels: [channel]) { notifier in
+            let client = notifier.client
+            let token = try auth.token("a", session: "s")
+            let registration = Task {
+                try await client.call(Notifier.Devices.Register(url: "https://example.com"), credential: token)
+            }
+            try await eventually("the address is being checked") { channel.count.withLock { $0 } == 1 }
+            var event = FakeEvent(.signedOut, "a", session: "s")
+            event.time = WallClock.milliseconds()
+            try await auth.write(event)
+            try await eventually("the session is refused") {
+                try store.snapshot().rows(RecordKey(.refusal)).count == 2
+            }
+            gate.open()
+            let error = await #expect(throws: RPCError.self) { try await registration.value }
+            #expect(error?.reason == "TOKEN_EXPIRED")
+            #expect(try devices(store).isEmpty)
+        }
+        await auth.stop()
+    }
+}
+
+/// Checks of addresses that wait.
+private final class WaitingChecks: Channel {
+    let platform = Notifier.Platform.webhook
+    let gate = Mutex<Gate?>(nil)
+    let count = Mutex(0)
+
+    func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress {
+        count.withLock { $0 += 1 }
+        await gate.withLock { $0 }?.pass()
+        return address
+    }
+
+    func deliver(_ delivery: Delivery) async -> DeliveryOutcome { .delivered(DeliveryResponse(status: 200)) }
+
+    func shutdown() async {}
+}
