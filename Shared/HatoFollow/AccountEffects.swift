@@ -33,6 +33,7 @@ extension AccountEffects {
 
 /// Where following began.
 public struct AccountStart: Sendable, Hashable {
+    /// Behind what was before.
     public var position: AccountPosition
     /// The time of auth then, in milliseconds since 1970.
     public var time: Int64

@@ -20,8 +20,8 @@ public enum TokenRefusalChange: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - at: when auth made it, in seconds since 1970.
-    ///   - until: when the last of the tokens has expired, in milliseconds since 1970. Refusals of keys and of all users
-    ///     have no end.
+    ///   - until: when the last of the tokens has expired, in milliseconds since 1970. Refusals of keys and of all
+    ///     users have no end.
     case refuse(TokenRefusal, at: Int64, until: Int64)
     /// Undoes `account`: the account is enabled again, or there is a new one with the uid.
     case allow(uid: String)
@@ -118,13 +118,14 @@ struct TokenRefusals: Sendable {
         case .refuse(.allUsers(let second), _, _):
             issuedBefore = max(issuedBefore, second)
             kept.issuedBefore = issuedBefore
-        case .refuse(.account(let uid), let at, let until):
-            kept.add(refuse(uid, at, until, now: now) { $0.isWhole = true })
+        // The last token has expired already.
+        case .refuse(_, _, let until) where until <= now: break
+        case .refuse(.account(let uid), let at, let until): kept.add(refuse(uid, at, until) { $0.isWhole = true })
         case .refuse(.user(let uid, let second), let at, let until):
-            kept.add(refuse(uid, at, until, now: now) { $0.issuedBefore = max($0.issuedBefore, second) })
+            kept.add(refuse(uid, at, until) { $0.issuedBefore = max($0.issuedBefore, second) })
         case .refuse(.session(let session, let uid), let at, let until):
             kept.add(
-                refuse(uid, at, until, now: now) { user in
+                refuse(uid, at, until) { user in
                     if !user.sessions.contains(session) { user.sessions.append(session) }
                     guard user.sessions.count > Self.sessionsPerUserMax else { return }
                     user.sessions = []
@@ -155,10 +156,9 @@ struct TokenRefusals: Sendable {
     func contains(key kid: String) -> Bool { keys.contains(kid) }
 
     private mutating func refuse(
-        _ uid: String, _ at: Int64, _ until: Int64, now: Int64, _ change: (inout UserRefusal) -> Void
+        _ uid: String, _ at: Int64, _ until: Int64, _ change: (inout UserRefusal) -> Void
     ) -> KeptRefusals {
         var kept = KeptRefusals()
-        guard until > now else { return kept }
         var user = users[uid] ?? UserRefusal()
         change(&user)
         user.at = max(user.at, at)

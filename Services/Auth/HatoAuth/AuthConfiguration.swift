@@ -20,6 +20,8 @@ public struct AuthConfiguration: Sendable {
     public var refusesCommonPasswords = true
     /// The cost of hashing a password; hashes of another cost are replaced at the next sign-in.
     public var scrypt = ScryptCost()
+    /// What is mixed into passwords before they are hashed.
+    public var pepper = Pepper.none
     /// Passwords hashed at a time, each on a thread with `scrypt.memoryBytes`; the default is the number of cores.
     public var hashingThreads = ProcessInfo.processInfo.activeProcessorCount
     /// The most memory that a password hash of an import may need; such hashes are checked one at a time.

@@ -42,12 +42,13 @@ public final class AuthService: Sendable {
     /// Opens the service on a store, which holds its keys; a new store gets new ones.
     ///
     /// - Throws: the errors of the store; `RecordError` when its keys are missing, incomplete or of another format,
-    ///   `KeyEncryptionError` when they cannot be decrypted.
+    ///   `KeyEncryptionError` when they cannot be decrypted, `PepperError` when passwords could not be checked.
     public static func open(
         _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
         environment: AuthEnvironment
     ) async throws -> AuthService {
         let secrets = try await ServiceSecrets.open(store, environment, configuration.keyEncryption)
+        try await PepperUse.open(configuration.pepper, in: store)
         let settings = try await store.read { try StoredSettings.find(in: $0) }
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         try await LongestLifetime.raise(to: lifetime, in: store)

@@ -211,8 +211,8 @@ struct AccountFollowerTests {
         await auth.stop()
     }
 
-    /// Ends of accounts and sessions that were not used for long leave nothing to refuse, and others no longer than their
-    /// tokens are valid.
+    /// Ends of accounts and sessions that were not used for long leave nothing to refuse, and others no longer than
+    /// their tokens are valid.
     @Test func refusalsLastAsLongAsTheTokens() async throws {
         let (time, store) = (FakeTime(), try MemoryStore())
         let auth = try await FakeAuth.start(time: time)

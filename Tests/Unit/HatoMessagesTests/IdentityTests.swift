@@ -100,7 +100,11 @@ import Testing
             let client = running.administrator
             let health = try await client.call(method: "service.health")
             #expect(health["status"] == "degraded")
-            #expect(health["checks"] == ["store": "open", "keys": "none yet", "waitingWrites": 0])
+            #expect(
+                health["checks"] == [
+                    "store": "open", "keys": "none yet", "waitingWrites": 0,
+                    "accounts": "setting outgoing-key-file is missing: not followed",
+                ])
             let metrics = try await client.call(method: "service.metrics")
             #expect(metrics["text"]?.string?.contains("hato_messages_commits_total 1") == true)
         }

@@ -39,7 +39,8 @@ struct UserImportPolicy: Sendable {
             ])
         }
         forms = AccountFormPolicy(configuration)
-        hashes = try HashImportPolicy(request, memoryBytesMax: configuration.importedHashMemoryBytesMax)
+        hashes = try HashImportPolicy(
+            request, configuration.pepper, memoryBytesMax: configuration.importedHashMemoryBytesMax)
     }
 
     /// Throws `AuthError.invalidFields` when two rows have the same uid or name.

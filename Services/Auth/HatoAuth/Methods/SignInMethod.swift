@@ -113,7 +113,7 @@ struct SignInMethod: AuthMethods {
     private func strengthened(
         _ password: Password, _ stored: PasswordHash, _ client: HashingClient
     ) async throws -> PasswordHash? {
-        guard stored.isOutdated(at: configuration.scrypt) else { return nil }
+        guard passwords.isOutdated(stored) else { return nil }
         do {
             return try await passwords.hash(password, for: client)
         } catch AuthError.tooManyAttempts {

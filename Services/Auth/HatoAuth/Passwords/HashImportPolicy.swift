@@ -13,10 +13,12 @@ struct HashImportPolicy: Sendable {
 
     private let source: Source?
     private let memoryBytesMax: Int
+    private let pepper: Pepper
 
     /// Throws `AuthError.invalidFields` for parameters that are missing, wrong or cost too much.
-    init(_ request: Auth.Users.Import, memoryBytesMax: Int) throws(AuthError) {
+    init(_ request: Auth.Users.Import, _ pepper: Pepper = .none, memoryBytesMax: Int) throws(AuthError) {
         self.memoryBytesMax = memoryBytesMax
+        self.pepper = pepper
         do {
             source = try Self.source(request)
             if source == nil, let row = request.users.firstIndex(where: { $0.passwordHash?.hasPrefix("$") == false }) {
@@ -46,14 +48,14 @@ struct HashImportPolicy: Sendable {
     }
 
     private func hash(_ text: String, salt: String?) throws(HashProblem) -> PasswordHash {
-        if text.hasPrefix("$") { return try PasswordHash.read(text, memoryBytesMax: memoryBytesMax) }
+        if text.hasPrefix("$") { return try read(text) }
         guard text != Self.redacted else {
             throw HashProblem("passwordHash is REDACTED: export the accounts with the right to read hashes")
         }
         guard let bytes = Self.decoded(text) else { throw HashProblem("passwordHash should be in base64") }
         switch source {
         case .encodedTexts?, nil:
-            return try PasswordHash.read(String(decoding: bytes, as: UTF8.self), memoryBytesMax: memoryBytesMax)
+            return try read(String(decoding: bytes, as: UTF8.self))
         case .scheme(let scheme, let hashBytes)?:
             guard let salt = Self.decoded(salt ?? "") else { throw HashProblem("salt", "salt should be in base64") }
             let hash = PasswordHash(scheme, salt: salt, hash: bytes)
@@ -63,6 +65,14 @@ struct HashImportPolicy: Sendable {
             }
             return hash
         }
+    }
+
+    private func read(_ text: String) throws(HashProblem) -> PasswordHash {
+        let hash = try PasswordHash.read(text, memoryBytesMax: memoryBytesMax)
+        if let id = hash.pepperID, !pepper.contains(id) {
+            throw HashProblem("passwordHash needs a key of another service: pepper-file has none with keyid \(id)")
+        }
+        return hash
     }
 
     /// Base64 in either alphabet, with or without padding: Firebase's own commands write both.

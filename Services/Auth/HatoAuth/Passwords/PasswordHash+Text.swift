@@ -1,7 +1,8 @@
 import HatoModel
 
-// A hash with its scheme in one text, in the PHC string format: `$scrypt$ln=14,r=8,p=5$<salt>$<hash>`. Those of bcrypt
-// and Argon2 are the texts that all software writes; the others are named here.
+// A hash with its scheme in one text, in the PHC string format: `$scrypt$ln=14,r=8,p=5$<salt>$<hash>`; with
+// `,keyid=<id>` behind its parameters when a pepper was mixed into the password. Those of bcrypt and Argon2 are the
+// texts that all software writes; the others are named here.
 extension PasswordHash {
     /// Longer texts are no hashes.
     private static let textBytesMax = 4096
@@ -36,7 +37,8 @@ extension PasswordHash {
 
     var text: String {
         if case .bcrypt(let bcrypt) = scheme { return bcrypt.setting + String(decoding: salt + hash, as: UTF8.self) }
-        return "$\(scheme.name)$\(scheme.parameters)$\(Self.text(salt))$\(Self.text(hash))"
+        let key = pepperID.map { ",\(Self.keyName)=\($0)" } ?? ""
+        return "$\(scheme.name)$\(scheme.parameters)\(key)$\(Self.text(salt))$\(Self.text(hash))"
     }
 
     // MARK: Forms
@@ -69,8 +71,27 @@ extension PasswordHash {
     }
 
     private static func other(_ fields: [Substring]) -> PasswordHash? {
-        guard fields.count == 5, let scheme = HashScheme(name: String(fields[1]), fields[2]) else { return nil }
-        return decoded(scheme, fields.suffix(2))
+        guard fields.count == 5 else { return nil }
+        let (parameters, pepperID) = withoutKey(fields[2])
+        guard let scheme = HashScheme(name: String(fields[1]), parameters), let hash = decoded(scheme, fields.suffix(2))
+        else { return nil }
+        if let pepperID {
+            guard case .scrypt = scheme, (1...keyCharactersMax).contains(pepperID.utf8.count) else { return nil }
+            return PasswordHash(scheme, salt: hash.salt, hash: hash.hash, pepperID: String(pepperID))
+        }
+        return hash
+    }
+
+    /// The name of the parameter for the id of a key, as the PHC string format has it.
+    private static let keyName = "keyid"
+    private static let keyCharactersMax = 64
+
+    /// Parameters, and the id of a key behind them.
+    private static func withoutKey(_ parameters: Substring) -> (parameters: Substring, pepperID: Substring?) {
+        guard let comma = parameters.lastIndex(of: ","), parameters[comma...].hasPrefix(",\(keyName)=") else {
+            return (parameters, nil)
+        }
+        return (parameters[..<comma], parameters[comma...].dropFirst(keyName.count + 2))
     }
 
     private static func decoded(_ scheme: HashScheme, _ fields: ArraySlice<Substring>) -> PasswordHash? {

@@ -14,7 +14,8 @@ import Synchronization
 final class PasswordHasher: Sendable {
     typealias Derivation = @Sendable (_ password: [UInt8], _ salt: [UInt8], _ cost: ScryptCost) throws -> [UInt8]
 
-    let cost: ScryptCost
+    private let cost: ScryptCost
+    private let pepper: Pepper
     private let pool: HashingPool
     /// For hashes that take more memory than those of this service: one at a time, and no thread of the others waits.
     private let largePool: HashingPool
@@ -30,6 +31,7 @@ final class PasswordHasher: Sendable {
     init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
         self.metrics = metrics
         cost = configuration.scrypt
+        pepper = configuration.pepper
         func pool(threads: Int) -> HashingPool {
             HashingPool(
                 threads: threads, queueMax: configuration.limits.passwordQueueMax,
@@ -56,9 +58,13 @@ final class PasswordHasher: Sendable {
     func hash(_ password: Password, for client: HashingClient) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
         return try await run(on: pool, for: client) { [self] in
-            PasswordHash(cost: cost, salt: salt, hash: try whole(password, salt))
+            let id = pepper.currentID
+            return PasswordHash(cost: cost, salt: salt, hash: try whole(password, salt, id), pepperID: id)
         }
     }
+
+    /// Whether a hash should be made anew at its next use.
+    func isOutdated(_ hash: PasswordHash) -> Bool { hash.isOutdated(at: cost, pepper.currentID) }
 
     /// Whether the password matches `stored`; false without a stored one, after no less work. Throws
     /// `AuthError.tooManyAttempts` when the queue has no place for it.
@@ -68,7 +74,7 @@ final class PasswordHasher: Sendable {
         let isRight = try await run(on: isLarge ? largePool : pool, for: client) { [self] in
             let start = threadTime()
             let isRight = reference.matches(try derived(password, as: reference)) && stored != nil
-            if !isRight, reference.isOutdated(at: cost) { try fillUp(since: start) }
+            if !isRight, isOutdated(reference) { try fillUp(since: start) }
             return isRight
         }
         for pool in [pool, largePool] { pool.checked(client, isRight: isRight) }
@@ -82,14 +88,21 @@ final class PasswordHasher: Sendable {
         guard case .scrypt(let own) = stored.scheme else {
             return try stored.scheme.derive(password.typedBytes, stored.salt, byteCount: stored.hash.count)
         }
-        guard own != cost else { return try whole(password, stored.salt) }
-        return try derive(password.bytes, stored.salt, own)
+        guard own != cost else { return try whole(password, stored.salt, stored.pepperID) }
+        return try derive(try peppered(password, stored.pepperID), stored.salt, own)
+    }
+
+    /// Throws `PepperError` for a key that is missing: the service does not start without those that are needed.
+    private func peppered(_ password: Password, _ id: String?) throws -> [UInt8] {
+        guard let bytes = pepper.applied(to: password.bytes, id) else { throw PepperError(count: 1) }
+        return bytes
     }
 
     /// A hash as this service makes it, and its time.
-    private func whole(_ password: Password, _ salt: [UInt8]) throws -> [UInt8] {
+    private func whole(_ password: Password, _ salt: [UInt8], _ pepperID: String?) throws -> [UInt8] {
+        let bytes = try peppered(password, pepperID)
         let start = threadTime()
-        let hash = try derive(password.bytes, salt, cost)
+        let hash = try derive(bytes, salt, cost)
         let time = threadTime() - start
         wholeTime.withLock { average in average = average.map { ($0 * 7 + time) / 8 } ?? time }
         return hash
@@ -98,7 +111,7 @@ final class PasswordHasher: Sendable {
     /// Hashes until the thread has worked for as long as a whole hash takes, in steps of a part of one.
     private func fillUp(since start: Duration) throws {
         guard let wholeTime = wholeTime.withLock({ $0 }) else {
-            _ = try whole(Password(""), dummy.salt)
+            _ = try whole(Password(""), dummy.salt, nil)
             return
         }
         let step = ScryptCost(logN: max(1, cost.logN - Self.logStepsOfLane), r: cost.r, p: 1)

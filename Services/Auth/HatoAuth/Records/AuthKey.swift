@@ -38,6 +38,7 @@ enum AuthKey {
     static let settings = key("x", "settings".utf8)
     static let refreshSecret = key("x", "refresh-secret".utf8)
     static let longestLifetime = key("x", "longest-lifetime".utf8)
+    static let pepperIDs = key("x", "pepper-ids".utf8)
     static let newestEvent = key("x", "newest-event".utf8)
     static let mailFigures = key("x", "mail-figures".utf8)
 

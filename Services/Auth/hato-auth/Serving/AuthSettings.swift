@@ -1,6 +1,7 @@
 import HatoAuth
 import HatoModel
 import HatoRuntime
+import Logging
 
 /// The settings of `hato-auth serve`.
 enum AuthSettings {
@@ -9,7 +10,7 @@ enum AuthSettings {
         declared: ServeSettings.declared(defaultPort: AuthTarget.port) + ownSettings)
 
     private static let ownSettings: [Setting] =
-        [ServeSettings.keyEncryption] + ServeSettings.mail + [signUp, emailDomains, continueDomains]
+        [ServeSettings.keyEncryption, pepperFile] + ServeSettings.mail + [signUp, emailDomains, continueDomains]
         + flags.map(\.setting) + numbers.map(\.setting)
         + AuthLimits.all.map { Setting($0) }
 
@@ -31,6 +32,22 @@ enum AuthSettings {
                 "settings scrypt-log-n, scrypt-r and hashing-threads: together they take \(bytes >> 20) MiB of memory")
         }
         return configuration
+    }
+
+    private static let pepperFile = Setting(
+        "pepper-file", .file,
+        help:
+            "file outside the data folder that is mixed into passwords, a key of 32 bytes or more a line: the first hashes"
+    )
+
+    /// The keys in the file of the setting `pepper-file`. Throws `SettingsError`.
+    static func pepper(_ start: ServiceProcess.Start) throws -> Pepper {
+        guard let file = start.settings.text(pepperFile.name) else { return .none }
+        do {
+            let pepper = try Pepper(file: file)
+            for warning in pepper.warnings { start.logger.warning("\(warning)") }
+            return pepper
+        } catch { throw SettingsError("setting \(pepperFile.name): \(error)") }
     }
 
     /// Throws `SettingsError`.

@@ -18,6 +18,7 @@ struct RunningAuth: RunningService {
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
         configuration.serviceKeys = try start.serviceKeys()
         configuration.keyEncryption = try start.keyEncryption()
+        configuration.pepper = try AuthSettings.pepper(start)
         do {
             for warning in try configuration.setMail({ start.settings.text($0) }) { start.logger.warning("\(warning)") }
         } catch { throw SettingsError("setting \(error)") }
@@ -42,6 +43,7 @@ struct RunningAuth: RunningService {
         } catch {
             store.close()
             if let error = error as? KeyEncryptionError { throw SettingsError(error.description) }
+            if let error = error as? PepperError { throw SettingsError(error.description) }
             throw error
         }
     }

@@ -25,7 +25,8 @@ enum ProfileRows {
             .required("database", \.database))
     }
 
-    /// Nil when there is none, or one of profiles at another place or in another database. Throws `RecordError`, and the errors of the store.
+    /// Nil when there is none, or one of profiles at another place or in another database. Throws `RecordError`, and
+    /// the errors of the store.
     static func position(
         of place: ProfilePlace, _ database: DatabaseID?, in rows: some StoreReading
     ) throws -> AccountPosition? {
