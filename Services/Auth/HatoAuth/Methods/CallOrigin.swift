@@ -68,7 +68,7 @@ extension Caller.User {
     var isAnonymous: Bool { signInProvider == .anonymous }
     /// How the user signed in; nil when an administrator impersonates the user without naming it.
     var signInProvider: SignInProvider? {
-        claims["firebase"]?["sign_in_provider"]?.string.flatMap { SignInProvider(rawValue: $0) }
+        claims["firebase"]?["sign_in_provider"]?.string.flatMap { try? SignInProvider($0) }
     }
 
     /// Nil for what is no time: the claims of an impersonated user are what the administrator says.

@@ -22,7 +22,7 @@ struct SessionListMethods: AuthMethods {
                 .filter { !$0.rotation.isExpired(now: now, policy: policy) }
                 .map { record in
                     var entry = Auth.Sessions.Entry(
-                        session: service.name(of: record), provider: record.provider.rawValue,
+                        session: service.name(of: record), provider: record.provider.description,
                         createdAt: record.rotation.createdAt, usedAt: record.rotation.rotatedAt)
                     entry.label = record.label
                     entry.address = record.address

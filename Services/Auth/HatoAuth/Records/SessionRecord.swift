@@ -6,7 +6,6 @@ struct SessionRecord: Sendable {
 
     var id: [UInt8]
     var uid: String
-    /// The sign-in provider: `password`, `anonymous`.
     var provider: SignInProvider
     /// The time in seconds when the user presented a credential; refreshing does not change it.
     var authTime: Int64
@@ -20,11 +19,6 @@ struct SessionRecord: Sendable {
 
     /// The same for all sessions of one sign-in: a stolen token ends all of them.
     var family: [UInt8] { forkedFrom ?? id }
-}
-
-enum SignInProvider: String, FieldChoice {
-    case password
-    case anonymous
 }
 
 extension SessionRecord: FieldObject {

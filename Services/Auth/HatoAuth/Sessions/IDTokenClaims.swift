@@ -43,10 +43,10 @@ struct IDTokenClaims {
         claims["email"] = account.email.map { .string($0) }
         claims["email_verified"] = account.email.map { _ in .bool(account.emailVerified) }
         claims["phone_number"] = nil
-        claims["provider_id"] = provider == .anonymous ? .string(provider.rawValue) : nil
+        claims["provider_id"] = provider == .anonymous ? .string(provider.description) : nil
         let identities: JSONObject = account.email.map { ["email": .array([.string($0)])] } ?? [:]
         claims["firebase"] = .object([
-            "identities": .object(identities), "sign_in_provider": .string(provider.rawValue),
+            "identities": .object(identities), "sign_in_provider": .string(provider.description),
         ])
         return claims
     }
