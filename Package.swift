@@ -184,7 +184,10 @@ let package = Package(
             ]),
         unitTests(
             of: "HatoAuth",
-            ["HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
+            [
+                "HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto,
+                cryptoExtras, logging,
+            ]),
         unitTests(
             of: "HatoPush",
             [

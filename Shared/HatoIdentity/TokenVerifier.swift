@@ -93,29 +93,22 @@ public struct TokenVerifier: Sendable {
     }
 }
 
-/// The parts of a JWT (RFC 7515 §5.2), its signature not yet verified.
+/// The parts of an ID token (RFC 7515 §5.2), its signature not yet verified.
 struct SignedParts {
     var kid: String
-    var signedInput: [UInt8]
-    var signature: [UInt8]
-    private var payload: ArraySlice<UInt8>
+    private let token: SignedToken
 
     init(_ token: String, bytesMax: Int) throws(TokenError) {
-        guard token.utf8.count <= bytesMax else { throw .malformed }
-        let bytes = Array(token.utf8)
-        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerBytes = Base64.url.decode(parts[0]),
-            let signature = Base64.url.decode(parts[2]),
-            case .object(let header)? = try? JSONParser.parse(headerBytes, depth: 4)
-        else { throw .malformed }
-        guard header["alg"]?.string == "ES256" else { throw .unsupportedAlgorithm }
-        guard let kid = header["kid"]?.string, !kid.isEmpty else { throw .unknownKey("") }
-        guard header["crit"] == nil, header["typ"] == nil || header["typ"]?.string == "JWT" else { throw .malformed }
+        let token = try SignedToken(token, bytesMax: bytesMax)
+        guard token.algorithm == "ES256" else { throw .unsupportedAlgorithm }
+        guard let kid = token.kid, !kid.isEmpty else { throw .unknownKey("") }
+        guard token.type == nil || token.type == "JWT" else { throw .malformed }
         self.kid = kid
-        self.signature = signature
-        signedInput = Array(bytes[..<parts[1].endIndex])
-        payload = parts[1]
+        self.token = token
     }
+
+    var signature: [UInt8] { token.signature }
+    var signedInput: [UInt8] { token.signedInput }
 
     /// The unverified time of issue of a token, in seconds since 1970; nil when it has none.
     static func unprovenIssueTime(of token: String, bytesMax: Int) -> Int64? {
@@ -125,10 +118,5 @@ struct SignedParts {
         return issuedAt
     }
 
-    func claims() throws(TokenError) -> JSONObject {
-        guard let bytes = Base64.url.decode(payload),
-            case .object(let claims)? = try? JSONParser.parse(bytes, depth: TokenVerifier.claimsDepthMax)
-        else { throw .malformed }
-        return claims
-    }
+    func claims() throws(TokenError) -> JSONObject { try token.claims(depth: TokenVerifier.claimsDepthMax) }
 }

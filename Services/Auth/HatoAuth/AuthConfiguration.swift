@@ -56,6 +56,8 @@ public struct AuthConfiguration: Sendable {
 
     /// Seconds that an ID token is valid.
     public var tokenLifetimeSeconds: Int64 = 3600
+    /// Days after which the next signing key replaces the current one; 0: only `auth.keys.rotate` does it.
+    public var keyRotationDays: Int64 = 90
     /// E-mail, password and the account itself can only be changed by a user who signed in at most this long ago; 0: no
     /// limit.
     public var credentialAgeSecondsMax: Int64 = 300

@@ -48,8 +48,28 @@ enum AuthError: Error, Sendable, Hashable {
     case mailboxNotConfigured
     case mailNotFound
     case mailQueueFull
+    case token(TokenProblem)
     /// The administrator key has no account.
     case notAUser
+}
+
+/// Why a custom token, its signer or a session cookie is refused.
+enum TokenProblem: Sendable, Hashable {
+    case missingCustomToken
+    /// The text says what is wrong with it.
+    case invalidCustomToken(String)
+    /// Nothing that this project trusts has signed it.
+    case customTokenOfAnother
+    /// A custom token without uid.
+    case missingUID
+    /// A claim of a custom token that is reserved.
+    case forbiddenClaim(String)
+    case tooManySigners
+    case signerNotFound
+    /// The text says what is wrong with it.
+    case invalidCookie(String)
+    case expiredCookie
+    case revokedCookie
 }
 
 /// One field of a form and its problem.

@@ -62,6 +62,8 @@ public struct AuthLimits: Limits, Hashable {
     public var mailQueueMax = 100_000
     /// Their bytes.
     public var mailQueueBytesMax = 64 << 20
+    /// Service accounts whose custom tokens are taken.
+    public var signersMax = 100
     /// Refreshes from one address.
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
     /// Changes of the names and the password by one user; ten times as many from one address.
@@ -155,6 +157,7 @@ public struct AuthLimits: Limits, Hashable {
             "codes for one e-mail address or account in an hour; 0: no limit"),
         Limit("mail-queue-max", \.mailQueueMax, 0...10_000_000, "mails that wait for the mail server, or are dead"),
         Limit("mail-queue-bytes-max", \.mailQueueBytesMax, 0...1 << 40, "bytes of these mails"),
+        Limit("signers-max", \.signersMax, 0...10_000, "service accounts whose custom tokens are taken"),
         Limit(
             "refreshes-per-address-burst", \.refreshesPerAddress.burst, rate,
             "refreshes of one address at once; 0: no limit"),

@@ -4,7 +4,8 @@ import Logging
 extension AuthService {
     /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions and codes,
     /// unused anonymous accounts, what is left of accounts deleted long ago, and the events that followers can no
-    /// longer resume from; once a minute the events that take too much room.
+    /// longer resume from, and rotates the signing keys when that is due; once a minute the events that take too much
+    /// room.
     public func run() async {
         var minute = 0
         while !Task.isCancelled {
@@ -29,6 +30,9 @@ extension AuthService {
     }
 
     func keepUpOnce() async {
+        do { try await KeyMethods(service: self).rotateKeysIfDue() } catch {
+            environment.logger.warning("the signing keys could not be rotated", metadata: ["error": "\(error)"])
+        }
         do { try await forgetExpiredSessions() } catch {
             environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
         }

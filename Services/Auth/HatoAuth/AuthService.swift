@@ -109,7 +109,7 @@ public final class AuthService: Sendable {
             KeyMethods(service: self), SettingsMethods(service: self),
             BackupMethod(service: self), FollowMethods(service: self),
             CodeMethods(service: self), SignInWithCodeMethod(service: self), InviteMethod(service: self),
-            MailMethods(service: self),
+            MailMethods(service: self), CustomTokenMethods(service: self), SessionCookieMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router
@@ -233,8 +233,8 @@ public final class AuthService: Sendable {
         let (account, record) = (granted.account, granted.record)
         let issuedAt = max(granted.at / 1000, account.validSince)
         let claims = IDTokenClaims(
-            account: account, provider: record.provider, session: name(of: record), authTime: record.authTime,
-            issuedAt: issuedAt,
+            account: account, provider: record.provider, sessionClaims: record.claims, session: name(of: record),
+            authTime: record.authTime, issuedAt: issuedAt,
             expiresAt: issuedAt + configuration.tokenLifetimeSeconds)
         return Auth.Session(
             uid: account.uid, idToken: try sign(claims), refreshToken: token.text,

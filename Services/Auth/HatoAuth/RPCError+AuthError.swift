@@ -8,6 +8,7 @@ extension AuthError: RPCErrorConvertible {
             .missingNewPassword, .superfluousNewPassword, .insufficientPermission, .tooManyResets:
             codeError
         case .mailNotConfigured, .mailboxNotConfigured, .mailNotFound, .mailQueueFull: mailError
+        case .token(let problem): problem.rpcError
         case .emailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
         case .usernameExists:

@@ -16,6 +16,7 @@ extension Auth {
         public var validSince: Int64
         public var customAttributes: String?
         public var initialEmail: String?
+        public var customAuth: Bool?
         public var providerUserInfo: [Provider]
 
         public static let fields = Fields<Self>(
@@ -55,6 +56,8 @@ extension Auth {
                 "customAttributes", \.customAttributes,
                 "Custom claims of the ID tokens: a JSON object as a string"),
             .optional("initialEmail", \.initialEmail, "The first e-mail address of the account"),
+            .optional(
+                "customAuth", \.customAuth, "True when the user has signed in with a custom token; absent otherwise"),
             .required(
                 "providerUserInfo", \.providerUserInfo,
                 "The ways to sign in to the account; empty for an anonymous one"))

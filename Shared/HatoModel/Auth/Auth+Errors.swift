@@ -100,6 +100,34 @@ extension [MethodError] {
             MethodError(.alreadyExists, "EMAIL_EXISTS", "PROVIDER_ALREADY_LINKED"),
         ] + wrongCode + ownAccount + [tooManyAttempts]
 
+    fileprivate static let createCustomToken = [
+        MethodError(.invalidArgument, "MISSING_IDENTIFIER"),
+        MethodError(
+            .invalidArgument, "INVALID_LOCAL_ID", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS", "FORBIDDEN_CLAIM",
+            data: ["problems"]),
+    ]
+
+    fileprivate static let signInWithCustomToken = [
+        MethodError(.invalidArgument, "MISSING_CUSTOM_TOKEN", "MISSING_IDENTIFIER", "FORBIDDEN_CLAIM"),
+        MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"]),
+        MethodError(.unauthenticated, "INVALID_CUSTOM_TOKEN", "CREDENTIAL_MISMATCH", "USER_DISABLED"),
+        tooManyAttempts,
+    ]
+
+    fileprivate static let createSessionCookie =
+        [
+            MethodError(.invalidArgument, "MISSING_ID_TOKEN"),
+            MethodError(.invalidArgument, "INVALID_DURATION", data: ["problems"]),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
+        ] + ownAccount
+
+    fileprivate static let verifySessionCookie =
+        [
+            MethodError(
+                .unauthenticated, "INVALID_SESSION_COOKIE", "SESSION_COOKIE_EXPIRED", "SESSION_COOKIE_REVOKED",
+                "USER_DISABLED")
+        ] + unknownUser
+
     private static let managedAccount = [
         MethodError(
             .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
@@ -162,6 +190,20 @@ extension Auth.Code.Request { public static let errors: [MethodError] = .request
 extension Auth.Code.Check { public static let errors: [MethodError] = .checkCode }
 extension Auth.Code.Apply { public static let errors: [MethodError] = .applyCode }
 extension Auth.SignInWithCode { public static let errors: [MethodError] = .signInWithCode }
+extension Auth.CustomToken.Create { public static let errors: [MethodError] = .createCustomToken }
+extension Auth.CustomToken.Signers.Set {
+    public static let errors = [
+        MethodError(.invalidArgument, "INVALID_EMAIL", "INVALID_PUBLIC_KEY", data: ["problems"]),
+        MethodError(.resourceExhausted, "too_many_signers"),
+    ]
+}
+extension Auth.CustomToken.Signers.List {
+    public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION", data: ["problems"])]
+}
+extension Auth.CustomToken.Signers.Remove { public static let errors = [MethodError(.notFound, "signer_not_found")] }
+extension Auth.SignInWithCustomToken { public static let errors: [MethodError] = .signInWithCustomToken }
+extension Auth.SessionCookie.Create { public static let errors: [MethodError] = .createSessionCookie }
+extension Auth.SessionCookie.Verify { public static let errors: [MethodError] = .verifySessionCookie }
 extension Auth.Mail.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
 extension Auth.Mail.Replay { public static let errors = [MethodError(.notFound, "mail_not_found")] }
 extension Auth.Mail.Drop { public static let errors = [MethodError(.notFound, "mail_not_found")] }

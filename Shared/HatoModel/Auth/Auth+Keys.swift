@@ -21,7 +21,7 @@ extension Auth {
             .required("use", \.use, "The use: `sig`"),
             .optional(
                 "exp", \.exp,
-                "When the key ends, in seconds since 1970: no token of it is valid later; only of a retired key",
+                "When the key ends, in seconds since 1970: no ID token of it is valid later; only of a retired key",
                 example: 1_795_003_660))
 
         /// A key with the fixed members of ES256.
@@ -40,10 +40,11 @@ extension Auth {
             y: "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM")
     }
 
-    /// The keys that verify ID tokens: the current one, the next, and retired ones while their tokens are valid.
+    /// The keys that verify ID tokens and session cookies: the current one, the next, and retired ones while their
+    /// tokens or cookies are valid.
     public struct Keys: RPCRequest {
         public static let method = "auth.keys"
-        public static let summary = "Lists the public keys that verify ID tokens"
+        public static let summary = "Lists the public keys that verify ID tokens and session cookies"
         public static let access = Access.anyone
         public static let effect = Effect.read
         public static var example: RPCExample<Self> { RPCExample(Self(), Result(keys: [.example])) }
@@ -59,7 +60,8 @@ extension Auth {
                 blank: Self(keys: []),
                 .required(
                     "keys", \.keys,
-                    "The current key, the next one, and retired ones while tokens signed with them are valid"))
+                    "The current key, the next one, and retired ones while tokens and cookies signed with them are valid"
+                ))
 
             public init(keys: [JWK]) { self.keys = keys }
         }

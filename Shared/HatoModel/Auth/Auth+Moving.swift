@@ -42,6 +42,7 @@ extension Auth.Users {
         public var passwordUpdatedAt: Int64?
         public var initialEmail: String?
         public var emailLinkSignin: Bool?
+        public var customAuth: Bool?
         public var passwordHash: String?
         public var salt: String?
 
@@ -70,6 +71,9 @@ extension Auth.Users {
             .optional(
                 "emailLinkSignin", \.emailLinkSignin,
                 "Whether the user has signed in with a code of a mail; when absent, as in the account that is replaced"),
+            .optional(
+                "customAuth", \.customAuth,
+                "Whether the user has signed in with a custom token; when absent, as in the account that is replaced"),
             .optional(
                 "passwordHash", \.passwordHash,
                 """

@@ -10,6 +10,9 @@ public enum Auth {
         Users.Invite.self,
         Users.Import.self, Users.Export.self,
         Code.Request.self, Code.Check.self, Code.Apply.self, SignInWithCode.self,
+        CustomToken.Create.self, CustomToken.Signers.Set.self, CustomToken.Signers.List.self,
+        CustomToken.Signers.Remove.self, SignInWithCustomToken.self,
+        SessionCookie.Create.self, SessionCookie.Verify.self,
         Mail.List.self, Mail.Replay.self, Mail.Drop.self, Mailbox.List.self,
         Settings.Get.self, Settings.Set.self, Follow.self, Unfollow.self, Backup.self,
     ]
@@ -44,7 +47,7 @@ extension Auth {
                 "isNewUser", \.isNewUser,
                 """
                 True when this call created the account; false when `auth.signUp` gave credentials to an \
-                anonymous account; always false for other methods
+                anonymous account
                 """))
 
         public init(uid: String, idToken: String, refreshToken: String, expiresIn: Int, isNewUser: Bool) {

@@ -108,6 +108,15 @@ extension Auth.Keys.Revoke {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.CustomToken.Signers.Set {
+    public var isIdempotent: Bool { true }
+}
+
+extension Auth.SessionCookie.Create {
+    /// Nothing ends with another cookie.
+    public var isIdempotent: Bool { true }
+}
+
 extension Auth.Account.Update {
     /// A change that ends the sessions of the account is refused the second time: the token of the call has been
     /// revoked.

@@ -126,6 +126,7 @@ extension UserImportPolicy.Checked {
         account.lastLoginAt = row.lastLoginAt ?? before?.lastLoginAt
         account.lastRefreshAt = before?.lastRefreshAt
         account.signsInWithCode = form.email != nil && (row.emailLinkSignin ?? before?.signsInWithCode ?? false)
+        account.signsInWithCustomToken = row.customAuth ?? before?.signsInWithCustomToken ?? false
         account.initialEmail = row.initialEmail ?? before?.initialEmail ?? form.email
         // Not the time of the row: tokens of a deleted account that had the uid must not be valid again.
         account.validSince = before?.validSince ?? now / 1000

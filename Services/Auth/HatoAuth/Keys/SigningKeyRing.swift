@@ -2,7 +2,7 @@ import HatoIdentity
 import HatoModel
 
 /// The signing keys of the service: one signs, one is published before its use, retired ones are published while their
-/// tokens are valid, and revoked ones are not.
+/// tokens or their session cookies are valid, and revoked ones are not.
 ///
 /// A value; the store keeps its records and the service holds the newest.
 struct SigningKeyRing: Sendable {
@@ -39,9 +39,10 @@ struct SigningKeyRing: Sendable {
 
     var records: [SigningKeyRecord] { [current, next] + retired + revoked }
 
-    /// Every key that a valid token may name at `now`.
+    /// Every key that a valid token or session cookie may name at `now`. The `exp` of a retired one is the end of its
+    /// ID tokens: a cookie may be valid for longer, which must not give an ID token that long.
     func published(now: Int64, lifetime: Int64) -> [Auth.JWK] {
-        let living = retired.filter { !isOver($0, now: now, lifetime: lifetime) }.map { record in
+        let living = retired.filter { !isGone($0, now: now, lifetime: lifetime) }.map { record in
             var jwk = record.publicKey.jwk
             jwk.exp = end(of: record, lifetime: lifetime).map { $0 / 1000 }
             return jwk
@@ -56,8 +57,8 @@ struct SigningKeyRing: Sendable {
     mutating func rotate(_ newcomer: SigningKeyRecord, now: Int64, lifetime: Int64) -> [String] {
         var old = current
         old.retire(at: now, until: Self.end(from: now, lifetime: lifetime))
-        promote(newcomer)
-        let gone = (retired + revoked).filter { isOver($0, now: now, lifetime: lifetime) }.map(\.kid)
+        promote(newcomer, now: now)
+        let gone = (retired + revoked).filter { isGone($0, now: now, lifetime: lifetime) }.map(\.kid)
         retired.removeAll { gone.contains($0.kid) }
         revoked.removeAll { gone.contains($0.kid) }
         retired.append(old)
@@ -70,7 +71,7 @@ struct SigningKeyRing: Sendable {
         if revoked.contains(where: { $0.kid == kid }) { return true }
         guard var ended = records.first(where: { $0.kid == kid }) else { return false }
         if kid == current.kid {
-            promote(newcomer)
+            promote(newcomer, now: now)
         } else if kid == next.kid {
             next = newcomer
         } else {
@@ -81,10 +82,53 @@ struct SigningKeyRing: Sendable {
         return true
     }
 
-    private mutating func promote(_ newcomer: SigningKeyRecord) {
+    private mutating func promote(_ newcomer: SigningKeyRecord, now: Int64) {
         current = next
         current.role = .current
+        current.usedSince = now
         next = newcomer
+    }
+
+    /// Whether the current key has signed for so long that the next one should, which is published long enough.
+    ///
+    /// - Parameters:
+    ///   - now: In milliseconds since 1970.
+    ///   - age: In milliseconds.
+    func isRotationDue(now: Int64, age: Int64) -> Bool {
+        guard now - next.createdAt >= Self.publishedMin || now < next.createdAt else { return false }
+        let since = current.usedSince ?? current.createdAt
+        // A time in the future is that of a clock that was wrong.
+        return now - since >= age || since - now > Self.clockLeeway
+    }
+
+    /// The services fetch the keys every ten minutes.
+    private static let publishedMin: Int64 = 3_600_000
+    private static let clockLeeway: Int64 = 86_400_000
+
+    /// A session cookie that is valid until then is signed with the current key, which stays published for as long.
+    mutating func signsCookie(until end: Int64) { current.cookiesUntil = max(current.cookiesUntil ?? 0, end) }
+
+    /// The key that verifies tokens which are valid no longer than ID tokens; nil when there is none, or it has ended.
+    func key(_ kid: String, now: Int64, lifetime: Int64) -> VerificationKey? {
+        if kid == current.kid { return current.publicKey }
+        let record = retired.first { $0.kid == kid }
+        return record.flatMap { isOver($0, now: now, lifetime: lifetime) ? nil : $0.publicKey }
+    }
+
+    /// The key that verifies session cookies, and when the last of them expires: nil for the current key. Nil when
+    /// there is no such key, or it has signed none that is valid still.
+    func cookieKey(_ kid: String, now: Int64) -> (key: VerificationKey, endsAt: Int64?)? {
+        if kid == current.kid { return (current.publicKey, nil) }
+        guard let record = retired.first(where: { $0.kid == kid }), let end = record.cookiesUntil, now <= end else {
+            return nil
+        }
+        return (record.publicKey, end)
+    }
+
+    /// Whether no token and no cookie of a retired key is valid any more.
+    private func isGone(_ record: SigningKeyRecord, now: Int64, lifetime: Int64) -> Bool {
+        guard isOver(record, now: now, lifetime: lifetime) else { return false }
+        return record.role == .revoked || (record.cookiesUntil.map { now > $0 } ?? true)
     }
 
     private func isOver(_ record: SigningKeyRecord, now: Int64, lifetime: Int64) -> Bool {

@@ -75,6 +75,8 @@ struct AccountMethods: AuthMethods {
         var at: Int64
         /// Nil when the earlier sessions stay valid.
         var granted: AuthService.Granted?
+        /// Of the caller's session, where that stays.
+        var sessionClaims: JSONObject?
     }
 
     /// Repeats the checks from before the password was hashed: another call may have changed the account meanwhile.
@@ -93,17 +95,19 @@ struct AccountMethods: AuthMethods {
             try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
+                let claims = try sessionClaims(of: user, in: rows)
                 AccountRows.put(account, replacing: before, in: rows)
-                return Updated(account: account, at: now)
+                return Updated(account: account, at: now, sessionClaims: claims)
             }
             try Self.requireTime(of: before, now: now)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
             var record = newSession.record(of: account, now: now)
             // The device is the same.
             let own = try service.ownSession(of: user, among: ended)
-            let ownLabel = try own.flatMap { try SessionRows.find($0, in: rows)?.label }
+            let held = try own.flatMap { try SessionRows.find($0, in: rows) }
             try FormerAddresses(service).issueCode(of: before, to: account, in: rows)
-            record.label = ownLabel
+            record.label = held?.label
+            if let held, held.provider == .custom { (record.provider, record.claims) = (.custom, held.claims) }
             account.networks = newSession.device.mark.added(to: nil)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
@@ -138,9 +142,16 @@ struct AccountMethods: AuthMethods {
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
         let claims = IDTokenClaims(
             account: account, provider: user.signInProvider ?? (account.isAnonymous ? .anonymous : .password),
-            session: user.session, authTime: user.authTime ?? now, issuedAt: now, expiresAt: expiresAt)
+            sessionClaims: updated.sessionClaims, session: user.session, authTime: user.authTime ?? now,
+            issuedAt: now, expiresAt: expiresAt)
         return Auth.Account.Update.Result(
             idToken: try service.sign(claims), expiresIn: Int(max(0, expiresAt - now)), account: account.account)
+    }
+
+    /// The claims that the custom token of the caller's session brought; nil without a session.
+    private func sessionClaims(of user: Caller.User, in rows: some StoreReading) throws -> JSONObject? {
+        guard user.signInProvider == .custom, let name = user.session else { return nil }
+        return try SessionRows.all(of: user.uid, in: rows).first { service.name(of: $0) == name }?.claims
     }
 
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {

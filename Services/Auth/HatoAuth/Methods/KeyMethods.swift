@@ -18,15 +18,31 @@ struct KeyMethods: AuthMethods {
         }
     }
 
-    func rotateKeys() async throws -> Auth.Keys.Rotate.Result {
+    func rotateKeys() async throws -> Auth.Keys.Rotate.Result { try await rotate { _ in true } ?? result(service.ring) }
+
+    /// Rotates the keys if the current one has signed for so many days. Whether it is due is decided in the
+    /// transaction: another rotation may have been first.
+    func rotateKeysIfDue() async throws {
+        let age = configuration.keyRotationDays * 86_400_000
+        guard age > 0, service.ring.isRotationDue(now: environment.now(), age: age) else { return }
+        let now = environment.now()
+        _ = try await rotate { $0.isRotationDue(now: now, age: age) }
+    }
+
+    /// Nil when it is not due.
+    private func rotate(
+        if isDue: @escaping @Sendable (SigningKeyRing) -> Bool
+    ) async throws -> Auth.Keys.Rotate.Result? {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let ring = try await change { ring, rows in
+            guard isDue(ring) else { return [] }
             let longest = max(lifetime, try LongestLifetime.find(in: rows))
             LongestLifetime.put(lifetime, in: rows)
             return ring.rotate(newcomer, now: now, lifetime: longest)
         }
+        guard ring.next.kid == newcomer.kid else { return nil }
         metrics.count(.keysRotated)
         environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(ring.current.kid)"])
         return result(ring)
@@ -52,7 +68,7 @@ struct KeyMethods: AuthMethods {
     /// - Parameters:
     ///   - event: What followers learn of it.
     ///   - body: Returns the kids whose rows are deleted.
-    private func change(
+    func change(
         recording event: AccountEvent? = nil,
         _ body: @escaping @Sendable (inout SigningKeyRing, AuthTransaction) throws -> [String]
     ) async throws -> SigningKeyRing {

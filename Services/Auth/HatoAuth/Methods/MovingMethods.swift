@@ -134,6 +134,7 @@ extension AccountRecord {
         row.passwordUpdatedAt = passwordUpdatedAt
         row.initialEmail = initialEmail
         row.emailLinkSignin = signsInWithCode ? true : nil
+        row.customAuth = signsInWithCustomToken ? true : nil
         row.passwordHash = passwordHash?.text
         return row
     }

@@ -84,6 +84,7 @@ struct SessionListMethods: AuthMethods {
             }
             var record = newSession.record(of: account, now: now)
             (record.provider, record.authTime, record.forkedFrom) = (held.provider, held.authTime, held.family)
+            record.claims = held.claims
             // Its end is that of the sign-in.
             record.rotation = RefreshRotationStateMachine(
                 currentHash: newSession.token.hash, createdAt: held.rotation.createdAt, rotatedAt: now)

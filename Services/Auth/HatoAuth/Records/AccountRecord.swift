@@ -20,6 +20,8 @@ struct AccountRecord: Sendable {
     var initialEmail: String?
     /// Whether it has signed in with a code of a mail.
     var signsInWithCode = false
+    /// Whether it has signed in with a custom token.
+    var signsInWithCustomToken = false
     /// `NetworkMark`s of the last networks from which it has signed in, the newest first.
     var networks: [String]?
 
@@ -37,7 +39,9 @@ struct AccountRecord: Sendable {
     }
 
     /// Whether its refresh token is the only credential.
-    var isAnonymous: Bool { passwordHash == nil && email == nil && username == nil }
+    var isAnonymous: Bool {
+        passwordHash == nil && email == nil && username == nil && !signsInWithCustomToken
+    }
 
     /// The result of `auth.account.get` and other methods: never with the hash.
     var account: Auth.Account {
@@ -54,6 +58,7 @@ struct AccountRecord: Sendable {
         account.validSince = validSince
         account.customAttributes = customAttributes
         account.initialEmail = initialEmail
+        account.customAuth = signsInWithCustomToken ? true : nil
         if passwordHash != nil || (signsInWithCode && email != nil), let name = email ?? username {
             var provider = Auth.Account.Provider(providerId: "password", rawId: name)
             provider.email = email
@@ -84,6 +89,7 @@ extension AccountRecord: FieldObject {
         .optional("customAttributes", \.customAttributes),
         .optional("initialEmail", \.initialEmail),
         .flag("emailLinkSignin", \.signsInWithCode),
+        .flag("customAuth", \.signsInWithCustomToken),
         .optional("networks", \.networks))
 
     /// Throws `RecordError`.

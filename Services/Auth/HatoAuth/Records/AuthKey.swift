@@ -18,6 +18,7 @@ import HatoStorage
 /// | `m` mail id | mail |
 /// | `w` 0 or 1, time in ms, 8 bytes, mail id | nothing: when a mail is sent next; 0: to an account |
 /// | `g` mail id | nothing: the dead mails |
+/// | `y` e-mail | service account whose custom tokens are taken |
 /// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
 enum AuthKey {
@@ -33,6 +34,7 @@ enum AuthKey {
     /// Of mails to accounts, and of all others.
     static let mailsBySendTime = [KeyRange(prefix: [UInt8(ascii: "w"), 0]), KeyRange(prefix: [UInt8(ascii: "w"), 1])]
     static let deadMails = KeyRange(prefix: [UInt8(ascii: "g")])
+    static let signers = KeyRange(prefix: [UInt8(ascii: "y")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let settings = key("x", "settings".utf8)
@@ -87,6 +89,11 @@ enum AuthKey {
 
     static func deadMails(after id: [UInt8]?) -> KeyRange {
         id.map { KeyRange(lower: key("g", $0) + [0], upper: deadMails.upper) } ?? deadMails
+    }
+
+    static func signer(_ email: String) -> [UInt8] { key("y", email.utf8) }
+    static func signers(after email: String?) -> KeyRange {
+        email.map { KeyRange(lower: signer($0) + [0], upper: signers.upper) } ?? signers
     }
 
     static func eventMark(_ time: Int64) -> [UInt8] { key("t", UInt64(max(0, time)).bigEndianBytes) }

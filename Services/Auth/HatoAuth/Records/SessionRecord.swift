@@ -10,6 +10,8 @@ struct SessionRecord: Sendable {
     /// The time in seconds when the user presented a credential; refreshing does not change it.
     var authTime: Int64
     var rotation: RefreshRotationStateMachine
+    /// The claims of the custom token that began it.
+    var claims: JSONObject?
     /// The name of the device, as its client gave it.
     var label: String?
     /// The network of the last sign-in or refresh.
@@ -29,6 +31,7 @@ extension SessionRecord: FieldObject {
         .required("uid", \.uid),
         .required("provider", \.provider),
         .seconds("authTime", \.authTime),
+        .optional("claims", \.claims),
         .optional("label", \.label),
         .optional("address", \.address),
         .optionalBytes("forkedFrom", \.forkedFrom, count: idBytes)

@@ -21,6 +21,10 @@ struct SigningKeyRecord: Sendable {
     /// When the last of its tokens has expired, once it is retired; nil in the rows of earlier versions.
     var endsAt: Int64?
     var revokedAt: Int64?
+    /// Since when it signs, or has signed; nil in the rows of earlier versions, and of a key that never did.
+    var usedSince: Int64?
+    /// No session cookie that it has signed is valid later; nil: it has signed none.
+    var cookiesUntil: Int64?
     /// Whether its row has the private key in clear.
     private(set) var isInClear = false
 
@@ -53,6 +57,8 @@ extension SigningKeyRecord {
         var retiredAt: Int64?
         var endsAt: Int64?
         var revokedAt: Int64?
+        var usedSince: Int64?
+        var cookiesUntil: Int64?
         var x: String
         var y: String
         /// The private key.
@@ -67,6 +73,8 @@ extension SigningKeyRecord {
             .optionalTime("retiredAt", \.retiredAt),
             .optionalTime("endsAt", \.endsAt),
             .optionalTime("revokedAt", \.revokedAt),
+            .optionalTime("usedSince", \.usedSince),
+            .optionalTime("cookiesUntil", \.cookiesUntil),
             .required("x", \.x),
             .required("y", \.y),
             .optionalBytes("d", \.d, count: keyBytes),
@@ -88,6 +96,8 @@ extension SigningKeyRecord {
         retiredAt = stored.retiredAt
         endsAt = stored.endsAt
         revokedAt = stored.revokedAt
+        usedSince = stored.usedSince
+        cookiesUntil = stored.cookiesUntil
         let jwk = Auth.JWK(kid: kid, x: stored.x, y: stored.y)
         guard let publicKey = VerificationKey(jwk) else { throw damaged("x") }
         self.publicKey = publicKey
@@ -113,7 +123,7 @@ extension SigningKeyRecord {
         RecordCodec.encode(
             Stored(
                 role: role, createdAt: createdAt, retiredAt: retiredAt, endsAt: endsAt, revokedAt: revokedAt,
-                x: publicKey.jwk.x, y: publicKey.jwk.y,
+                usedSince: usedSince, cookiesUntil: cookiesUntil, x: publicKey.jwk.x, y: publicKey.jwk.y,
                 d: sealed == nil ? key.map { Array($0.rawRepresentation) } : nil, sealed: sealed))
     }
 }

@@ -12,6 +12,8 @@ struct IDTokenClaims {
 
     var account: AccountRecord
     var provider: SignInProvider
+    /// The claims of the custom token that began its session.
+    var sessionClaims: JSONObject?
     /// The `SessionName` of its session; nil where it is not known.
     var session: String?
     /// Seconds.
@@ -27,11 +29,10 @@ struct IDTokenClaims {
             case .object(let custom)? = try? JSONParser.parse(
                 text, depth: TokenVerifier.claimsDepthMax)
         {
-            for member in custom.members where !Self.reserved.contains(member.name) {
-                claims[member.name] = member.value
-            }
+            claims.add(custom)
         }
-        // These claims are set last: no custom attribute can override them.
+        if let sessionClaims { claims.add(sessionClaims) }
+        // These claims are set last: no custom attribute and no custom token can override them.
         claims["iss"] = .string(IdentityConfiguration.issuer(of: project))
         claims["aud"] = .string(project)
         claims["auth_time"] = .number(Double(authTime))
@@ -49,5 +50,14 @@ struct IDTokenClaims {
             "identities": .object(identities), "sign_in_provider": .string(provider.description),
         ])
         return claims
+    }
+}
+
+extension JSONObject {
+    /// Sets the claims of others, except reserved ones.
+    fileprivate mutating func add(_ others: JSONObject) {
+        for member in others.members where !IDTokenClaims.reserved.contains(member.name) {
+            self[member.name] = member.value
+        }
     }
 }

@@ -34,6 +34,8 @@ struct ForeignRow {
         row.lastLoginAt = try reader.time("lastLoginAt", "lastSignedInAt", "last_sign_in_at")
         row.passwordUpdatedAt = try reader.time("passwordUpdatedAt")
         row.initialEmail = try reader.text("initialEmail")
+        row.emailLinkSignin = try reader.flag("emailLinkSignin")
+        row.customAuth = try reader.flag("customAuth")
         row.passwordHash = try reader.text("passwordHash", "encrypted_password") ?? reader.hash("password")
         row.salt = try reader.text("salt")
         if try reader.text("phoneNumber", "phone") != nil { lost.insert("phoneNumber") }

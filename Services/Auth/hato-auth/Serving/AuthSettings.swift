@@ -161,6 +161,9 @@ enum AuthSettings {
                 "token-lifetime-seconds", \.tokenLifetimeSeconds,
                 60...Int(AuthConfiguration.tokenLifetimeSecondsMax), "seconds for which an ID token is valid"),
             number(
+                "key-rotation-days", \.keyRotationDays, 0...3_650,
+                "days after which the next signing key replaces the current one; 0: only `hato-auth keys rotate` does"),
+            number(
                 "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,
                 "seconds after a sign-in in which e-mail and password may be changed; 0: always"),
             number(
