@@ -67,6 +67,8 @@ public struct AuthConfiguration: Sendable {
     public var refresh = RefreshPolicy()
     /// Seconds that the events of `auth.follow` are kept for followers that resume.
     public var keepEventsSeconds: Int64 = 7 * 24 * 3600
+    /// Days that the entries of `auth.audit.list` are kept; 0: none are written.
+    public var keepAuditDays: Int64 = 90
     /// Whether limits by address also apply to loopback addresses.
     public var limitsLoopback = true
     /// Limits of accounts, sessions and attempts.

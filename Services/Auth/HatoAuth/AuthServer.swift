@@ -36,7 +36,9 @@ public final class AuthServer: Sendable {
         self.host = host
         self.port = port
         // Lives as long as the server: `shutdown` cancels it and waits for it.
-        upkeep = [Task { await service.run() }, Task { await service.mail?.run() }]
+        upkeep = [
+            Task { await service.run() }, Task { await service.mail?.run() }, Task { await service.auditWriter.run() },
+        ]
     }
 
     /// Stops accepting, finishes accepted requests, closes the store.

@@ -50,6 +50,9 @@ extension AuthService {
         } catch {
             environment.logger.warning("old events could not be deleted", metadata: ["error": "\(error)"])
         }
+        do { try await auditWriter.forget(olderThanDays: configuration.keepAuditDays) } catch {
+            environment.logger.warning("old audit entries could not be deleted", metadata: ["error": "\(error)"])
+        }
         await keepRoom()
     }
 

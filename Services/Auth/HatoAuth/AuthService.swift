@@ -14,7 +14,8 @@ import Synchronization
 /// pool.
 ///
 /// State in memory, each with its own lock and none held across an `await`: the signing keys (`CurrentKeys`), attempts
-/// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`).
+/// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`), failures that are not recorded yet
+/// (`AuditWriter`).
 public final class AuthService: Sendable {
     /// As of now: administrators change parts of it.
     var configuration: AuthConfiguration { current.configuration }
@@ -25,6 +26,7 @@ public final class AuthService: Sendable {
     let attempts: AttemptLedger
     let metrics = AuthMetrics()
     let followers: EventFollowers<AccountEvent>
+    let auditWriter: AuditWriter
     let refreshKey: [UInt8]
     let secretRows: SecretRows
     let codeSecrets: CodeSecrets
@@ -92,6 +94,8 @@ public final class AuthService: Sendable {
         mail = MailSender(
             configuration, codeSecrets, to: dependencies.mailDestination,
             MailSender.Parts(store: store, environment: environment, metrics: metrics))
+        auditWriter = AuditWriter(
+            configuration, dependencies.store, dependencies.environment, key: dependencies.refreshKey)
         followers = EventFollowers(
             store, followersMax: configuration.limits.followersMax, now: environment.now,
             newestPosition: { try EventMarks.newestPosition(in: $0) })
@@ -107,7 +111,7 @@ public final class AuthService: Sendable {
             SessionListMethods(service: self),
             AccountMethods(service: self), UsersMethods(service: self), MovingMethods(service: self),
             KeyMethods(service: self), SettingsMethods(service: self),
-            BackupMethod(service: self), FollowMethods(service: self),
+            BackupMethod(service: self), FollowMethods(service: self), AuditMethods(service: self),
             CodeMethods(service: self), SignInWithCodeMethod(service: self), InviteMethod(service: self),
             MailMethods(service: self), CustomTokenMethods(service: self), SessionCookieMethods(service: self),
         ]

@@ -15,7 +15,7 @@ struct AuthCommand: AsyncParsableCommand {
             ServeCommand<AuthTarget>.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self,
             SignOutCommand.self, SessionsCommand.self,
             AccountCommand.self, UsersCommand.self, KeysCommand.self, SettingsCommand.self,
-            MailCommand.self, MailboxCommand.self, CustomTokenCommand.self, SignersCommand.self,
+            MailCommand.self, MailboxCommand.self, CustomTokenCommand.self, SignersCommand.self, AuditCommand.self,
             BackupCommand.self,
             RestoreCommand<AuthTarget>.self, CallCommand<AuthTarget>.self, HealthCommand<AuthTarget>.self,
             ConfigCommand<AuthTarget>.self, VersionCommand<AuthTarget>.self,

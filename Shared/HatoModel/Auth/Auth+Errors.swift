@@ -204,6 +204,9 @@ extension Auth.CustomToken.Signers.Remove { public static let errors = [MethodEr
 extension Auth.SignInWithCustomToken { public static let errors: [MethodError] = .signInWithCustomToken }
 extension Auth.SessionCookie.Create { public static let errors: [MethodError] = .createSessionCookie }
 extension Auth.SessionCookie.Verify { public static let errors: [MethodError] = .verifySessionCookie }
+extension Auth.Audit.List {
+    public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION", data: ["problems"])]
+}
 extension Auth.Mail.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
 extension Auth.Mail.Replay { public static let errors = [MethodError(.notFound, "mail_not_found")] }
 extension Auth.Mail.Drop { public static let errors = [MethodError(.notFound, "mail_not_found")] }

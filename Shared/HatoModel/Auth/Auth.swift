@@ -13,6 +13,7 @@ public enum Auth {
         CustomToken.Create.self, CustomToken.Signers.Set.self, CustomToken.Signers.List.self,
         CustomToken.Signers.Remove.self, SignInWithCustomToken.self,
         SessionCookie.Create.self, SessionCookie.Verify.self,
+        Audit.List.self,
         Mail.List.self, Mail.Replay.self, Mail.Drop.self, Mailbox.List.self,
         Settings.Get.self, Settings.Set.self, Follow.self, Unfollow.self, Backup.self,
     ]

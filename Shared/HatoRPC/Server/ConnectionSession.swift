@@ -33,6 +33,7 @@ final class ConnectionSession {
         request.isByAdministrator = speaksAs != nil
         guard let auth else {
             lookAtIdentity()
+            request.service = identity.serviceName
             return .byConnection(identity, now: server.now(), request.method, speaksAs)
         }
         let identification = Identification.byCredential(auth, speaksAs, bytesMax: server.limits.credentialBytesMax)
@@ -40,6 +41,7 @@ final class ConnectionSession {
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else { return identification }
         showed(caller)
+        request.service = caller.serviceName
         return .speaker(for: caller, speaksAs, request.method)
     }
 
@@ -122,4 +124,8 @@ struct ActivityTicks {
         last = now
         return true
     }
+}
+
+extension Caller {
+    fileprivate var serviceName: String? { if case .service(let service) = self { service.name } else { nil } }
 }

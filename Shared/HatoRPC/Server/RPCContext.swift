@@ -10,6 +10,9 @@ public struct RPCContext: Sendable {
     public var isCallCredential: Bool
     /// Whether an administrator makes this call and speaks as `caller` (`as` of the call).
     public var isByAdministrator: Bool
+    /// The name of the service key that the call was made with, or its connection has authenticated with; nil without
+    /// one.
+    public var service: String?
     /// The name of the method that was called.
     public var method: String
     /// What the request took of its line.

@@ -16,6 +16,8 @@ struct CurrentRequest {
     var isCallCredential = false
     /// Whether an administrator speaks as the caller.
     var isByAdministrator = false
+    /// The name of the service key that the connection or the call has shown.
+    var service: String?
 
     /// - Parameter account: the client that is charged for the connection.
     func context(_ caller: Caller, _ connection: RPCConnection, _ account: ClientAccount) -> RPCContext {
@@ -23,7 +25,8 @@ struct CurrentRequest {
         let isOfAccount = !isCallCredential && !isByAdministrator && caller.uid != nil
         return RPCContext(
             caller: caller, connection: connection, isCallCredential: isCallCredential,
-            isByAdministrator: isByAdministrator, method: method.name, byteCount: byteCount, sequence: sequence,
+            isByAdministrator: isByAdministrator, service: service, method: method.name, byteCount: byteCount,
+            sequence: sequence,
             chargedClient: isOfAccount ? account.name : nil)
     }
 

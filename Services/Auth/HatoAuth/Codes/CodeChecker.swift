@@ -104,6 +104,14 @@ struct CodeChecker: Sendable {
         return try taken.get()
     }
 
+    /// Runs `body`, whose errors are failures for the audit.
+    func audited<Outcome>(_ body: () async throws -> Outcome) async throws -> Outcome {
+        do { return try await body() } catch {
+            service.auditWriter.signInFailed(error, name: address)
+            throw error
+        }
+    }
+
     /// Digits can be guessed; the long form cannot. Guesses from elsewhere do not keep the owner out in a network from
     /// which the account has signed in.
     private func target(of origin: CallOrigin) async throws -> AttemptLedger.Target? {

@@ -59,6 +59,7 @@ struct CodeUse: Sendable {
         AccountRows.put(account, replacing: before, in: rows)
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         for recovery in recoveries + [code] { CodeRows.delete(recovery, in: rows) }
+        rows.audit(.codeApplied, of: account.uid, reason: code.type.rawValue)
         return code.found
     }
 

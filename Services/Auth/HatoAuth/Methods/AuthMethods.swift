@@ -25,8 +25,11 @@ extension AuthMethods {
         _ body: @escaping @Sendable (Self, Request, CallOrigin) async throws -> Request.Result
     ) {
         router.handle(Request.self) { [self] request, context in
+            let origin = CallOrigin(context)
             do {
-                return try await body(self, request, CallOrigin(context))
+                return try await AuditedCall.$current.withValue(AuditedCall(Request.method, origin)) {
+                    try await body(self, request, origin)
+                }
             } catch let error as StoreError {
                 environment.notices.notice(
                     .refusedByStore, "the store refused", ["method": "\(Request.method)", "error": "\(error)"],

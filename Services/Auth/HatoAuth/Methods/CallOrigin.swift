@@ -7,6 +7,8 @@ struct CallOrigin: Sendable {
     var caller: Caller
     /// Nil for a call without a socket.
     var address: ClientAddress?
+    /// The administrator or the service that calls, also in the name of a user; nil for users.
+    private(set) var by: String?
     /// Whether its connection has closed.
     private let hasGone: @Sendable () -> Bool
 
@@ -14,6 +16,9 @@ struct CallOrigin: Sendable {
         caller = context.caller
         let connection = context.connection
         address = connection.clientAddress
+        if context.caller.isAdministrator || context.isByAdministrator {
+            by = context.service.map { "service:\($0)" } ?? "administrator"
+        }
         hasGone = { connection.isClosed }
     }
 

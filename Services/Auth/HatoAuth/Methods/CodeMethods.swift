@@ -189,10 +189,12 @@ struct CodeMethods: AuthMethods {
         if let newPassword = request.newPassword {
             hash = try await self.hash(newPassword, for: checker, origin)
         }
-        let found = try await checker.take(from: origin) { [service, environment, hash] code, rows in
-            guard hash != nil || !code.needsPassword else { throw AuthError.missingNewPassword }
-            guard hash == nil || code.takesPassword else { throw AuthError.superfluousNewPassword }
-            return try CodeUse(service).use(code, passwordHash: hash, now: environment.now(), in: rows)
+        let found = try await checker.audited {
+            try await checker.take(from: origin) { [service, environment, hash] code, rows in
+                guard hash != nil || !code.needsPassword else { throw AuthError.missingNewPassword }
+                guard hash == nil || code.takesPassword else { throw AuthError.superfluousNewPassword }
+                return try CodeUse(service).use(code, passwordHash: hash, now: environment.now(), in: rows)
+            }
         }
         service.mail?.wake()
         return found
@@ -202,11 +204,15 @@ struct CodeMethods: AuthMethods {
     private func hash(_ newPassword: String, for checker: CodeChecker, _ origin: CallOrigin) async throws
         -> PasswordHash
     {
-        let names: [String] = try await checker.take(from: origin) { [service, configuration] code, rows in
-            guard code.takesPassword else { throw AuthError.superfluousNewPassword }
-            guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
-            guard let account = try CodeUse(service).account(of: code, in: rows) else { throw AuthError.invalidCode }
-            return [account.email, account.username, code.to].compactMap { $0 }
+        let names: [String] = try await checker.audited {
+            try await checker.take(from: origin) { [service, configuration] code, rows in
+                guard code.takesPassword else { throw AuthError.superfluousNewPassword }
+                guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
+                guard let account = try CodeUse(service).account(of: code, in: rows) else {
+                    throw AuthError.invalidCode
+                }
+                return [account.email, account.username, code.to].compactMap { $0 }
+            }
         }
         let password = try AccountFormPolicy(configuration).newPassword(newPassword, names: names)
         return try await passwords.hash(password, for: origin.hashingClient)

@@ -78,6 +78,7 @@ struct CustomTokenMethods: AuthMethods {
                 throw AuthError.token(.tooManySigners)
             }
             SignerRows.put(signer, in: rows)
+            rows.audit(.administered, reason: signer.email)
             return signer.signer
         }.outcome
     }
@@ -105,6 +106,7 @@ struct CustomTokenMethods: AuthMethods {
                 throw AuthError.token(.signerNotFound)
             }
             SignerRows.delete(email, in: rows)
+            rows.audit(.administered, reason: email)
         }
         return Empty()
     }
@@ -128,10 +130,23 @@ struct CustomTokenMethods: AuthMethods {
         guard !request.token.isEmpty else { throw AuthError.token(.missingCustomToken) }
         let newSession = try service.newSession(request.label, origin)
         try attempts.admit(.signIn, from: origin.address)
-        let token = try await verify(request.token)
-        let (granted, isNewUser) = try await begin(newSession, token)
+        let (granted, isNewUser) = try await enter(newSession, request.token)
         if isNewUser { metrics.count(.signedUp) }
         return try service.session(granted, newSession.token, isNewUser: isNewUser)
+    }
+
+    private func enter(
+        _ newSession: AuthService.NewSession, _ text: String
+    ) async throws -> (AuthService.Granted, isNewUser: Bool) {
+        var uid: String?
+        do {
+            let token = try await verify(text)
+            uid = token.uid
+            return try await begin(newSession, token)
+        } catch {
+            service.auditWriter.signInFailed(error, uid: uid)
+            throw error
+        }
     }
 
     private func verify(_ text: String) async throws -> CustomTokenVerifier.Verified {
@@ -172,6 +187,7 @@ struct CustomTokenMethods: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
+            rows.audit(.signedIn, of: record)
             return (AuthService.Granted(account: account, record: record, at: now), before == nil)
         }.outcome
     }

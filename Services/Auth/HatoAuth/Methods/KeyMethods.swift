@@ -40,6 +40,7 @@ struct KeyMethods: AuthMethods {
             guard isDue(ring) else { return [] }
             let longest = max(lifetime, try LongestLifetime.find(in: rows))
             LongestLifetime.put(lifetime, in: rows)
+            rows.audit(.keysRotated, reason: ring.next.kid)
             return ring.rotate(newcomer, now: now, lifetime: longest)
         }
         guard ring.next.kid == newcomer.kid else { return nil }

@@ -81,6 +81,7 @@ struct SessionMethods: AuthMethods {
             // What was forked with a stolen token ends, too.
             let family = try SessionRows.all(of: session.uid, in: rows).filter { $0.family == session.family }
             for member in family { SessionRows.delete(member.id, of: member.uid, in: rows) }
+            rows.audit(.refreshReused, of: session)
             return .reused(uid: session.uid)
         case .endExpired:
             SessionRows.delete(session.id, of: session.uid, in: rows)
@@ -100,6 +101,7 @@ struct SessionMethods: AuthMethods {
             granted.account.lastRefreshAt = rotation.now
             AccountRows.put(granted.account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
+            rows.audit(.refreshLate, of: session)
             return .went(granted, steps: 1, .refreshLate)
         case .rotate, .endReused, .endExpired:
             granted.account.lastRefreshAt = rotation.now

@@ -19,13 +19,14 @@ struct SettingsMethods: AuthMethods {
 
     /// Durable before it is in effect.
     func set(_ request: Auth.Settings.Set) async throws -> Auth.Settings {
-        let committed = try await store.write { rows in
+        let names = request.members.members.map(\.name).joined(separator: ", ")
+        let committed = try await service.write { rows in
             let settings = try StoredSettings.find(in: rows).changed(by: request)
             settings.put(in: rows)
+            rows.audit(.settingsChanged, reason: names)
             return settings
         }
         service.take(committed.outcome, version: committed.version)
-        let names = request.members.members.map(\.name).joined(separator: ", ")
         environment.logger.notice("changed settings", metadata: ["names": "\(names)"])
         return allSettings
     }

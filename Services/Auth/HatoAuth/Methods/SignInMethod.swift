@@ -22,6 +22,7 @@ struct SignInMethod: AuthMethods {
         let start = ContinuousClock.now
         let attempt: Attempt
         do { attempt = try await admit(name, newSession, origin) } catch {
+            service.auditWriter.signInFailed(error, name: name.text)
             metrics.signInEnded(error is AuthError ? .limited : .failed, in: ContinuousClock.now - start)
             throw error
         }
@@ -32,6 +33,8 @@ struct SignInMethod: AuthMethods {
             return session
         } catch {
             attempts.end(attempt.target, isRight: Self.isRight(after: error))
+            let exact = Self.exact(error, hasAccount: attempt.account != nil)
+            service.auditWriter.signInFailed(exact, uid: attempt.account?.uid, name: name.text)
             metrics.signInEnded(AuthMetrics.SignInResult(error), in: ContinuousClock.now - start)
             throw error
         }
@@ -103,6 +106,7 @@ struct SignInMethod: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: uid, in: rows) }
             SessionRows.put(record, in: rows)
+            rows.audit(.signedIn, of: record)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
         return try service.session(granted, newSession.token)
@@ -136,6 +140,12 @@ struct SignInMethod: AuthMethods {
         }
     }
 
+    /// Whether the account or the password was wrong, for the audit.
+    private static func exact(_ error: any Error, hasAccount: Bool) -> any Error {
+        guard error as? AuthError == .invalidCredentials else { return error }
+        return hasAccount ? AuthError.invalidPassword : .emailNotFound
+    }
+
     /// Whether the error means a right or a wrong password; nil: neither.
     private static func isRight(after error: any Error) -> Bool? {
         switch error as? AuthError {
@@ -146,6 +156,12 @@ struct SignInMethod: AuthMethods {
 }
 
 extension AccountName {
+    fileprivate var text: String {
+        switch self {
+        case .uid(let text), .email(let text), .username(let text): text
+        }
+    }
+
     /// The key for counting attempts: the requested name, whether it exists or not.
     fileprivate var attemptKey: String {
         switch self {

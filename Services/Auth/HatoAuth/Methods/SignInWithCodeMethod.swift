@@ -18,8 +18,8 @@ struct SignInWithCodeMethod: AuthMethods {
         let plan = Plan(
             session: newSession, uid: environment.newUID(), linked: linked,
             makesAccounts: request.createAccount == true)
-        let (granted, isNewUser) = try await checker.take(from: origin) { [self] code, rows in
-            try begin(plan, code, in: rows)
+        let (granted, isNewUser) = try await checker.audited {
+            try await checker.take(from: origin) { [self] code, rows in try begin(plan, code, in: rows) }
         }
         if isNewUser { metrics.count(.signedUp) }
         return try service.session(granted, newSession.token, isNewUser: isNewUser)
@@ -71,6 +71,7 @@ struct SignInWithCodeMethod: AuthMethods {
         AccountRows.put(account, replacing: before, in: rows)
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         SessionRows.put(record, in: rows)
+        rows.audit(.signedIn, of: record)
         for used in recoveries + [code] { CodeRows.delete(used, in: rows) }
         return (AuthService.Granted(account: account, record: record, at: now), before == nil)
     }

@@ -75,6 +75,7 @@ struct SignUpMethod: AuthMethods {
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: nil, in: rows)
             SessionRows.put(record, in: rows)
+            rows.audit(.signedIn, of: record)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
         return try service.session(granted, newSession.token, isNewUser: true)
@@ -99,6 +100,7 @@ struct SignUpMethod: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
+            rows.audit(.linked, of: record)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
         return try service.session(granted, newSession.token)

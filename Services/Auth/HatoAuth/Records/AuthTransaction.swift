@@ -13,8 +13,16 @@ final class AuthTransaction: StoreReading, StoreWriting {
     private var hasWritten = false
     /// Whether the accounts and sessions that end have no ID token left, as those that were not used for long.
     var endsUnused = false
+    /// The call that writes; nil for the service's own work.
+    private let call: AuditedCall?
+    private var audits: [AuditRecord] = []
+    /// What has become of sessions.
+    private var sessions: [(type: Auth.Audit.EntryType, session: SessionRecord)] = []
 
-    init(_ rows: any StoreTransaction) { self.rows = rows }
+    init(_ rows: any StoreTransaction, _ call: AuditedCall? = nil) {
+        self.rows = rows
+        self.call = call
+    }
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? { try rows.get(key) }
 
@@ -45,13 +53,24 @@ final class AuthTransaction: StoreReading, StoreWriting {
     /// Records that a session has ended.
     func endedSession(_ id: [UInt8], of uid: String) { ended.append((uid, id)) }
 
+    /// Adds an entry to the audit.
+    func audit(_ type: Auth.Audit.EntryType, of uid: String? = nil, reason: String? = nil) {
+        var record = AuditRecord(type, of: uid)
+        record.reason = reason
+        audits.append(record)
+    }
+
+    /// Adds an entry about a session to the audit; `signedIn` for one that begins.
+    func audit(_ type: Auth.Audit.EntryType, of session: SessionRecord) { sessions.append((type, session)) }
+
     /// Records the events with the commit. Called once, after everything is written.
     ///
     /// - Parameters:
     ///   - time: The time of the events, in milliseconds since 1970.
     ///   - lifetime: How long ID tokens are valid, in milliseconds.
     ///   - key: The key of `SessionName`.
-    fileprivate func finish(at time: Int64, lifetime: Int64, key: [UInt8]) {
+    ///   - isAudited: Whether entries of the audit are kept.
+    fileprivate func finish(at time: Int64, lifetime: Int64, key: [UInt8], isAudited: Bool) {
         let deleted = Set(events.filter { $0.type == .deleted }.compactMap(\.uid))
         // The end of an account includes that of its sessions.
         for session in ended where !deleted.contains(session.uid) {
@@ -66,6 +85,23 @@ final class AuthTransaction: StoreReading, StoreWriting {
         AccountEvent.record(events, in: rows)
         if let newest = AccountEvent.position(ofLast: events, in: rows) {
             EventMarks.put(newestPosition: newest, in: rows)
+        }
+        guard isAudited else { return }
+        let records = AuditPolicy(call: call, hasWritten: hasWritten).records(of: events, audits, named(sessions, key))
+        for (index, record) in records.prefix(AuditRows.countMax).enumerated() {
+            AuditRows.put(record, AuditID(time: time, version: rows.nextVersion, index: index), in: rows)
+        }
+    }
+
+    private func named(
+        _ sessions: [(type: Auth.Audit.EntryType, session: SessionRecord)], _ key: [UInt8]
+    ) -> [AuditRecord] {
+        sessions.map { type, session in
+            var record = AuditRecord(type, of: session.uid)
+            record.session = SessionName.text(session.id, key: key)
+            record.provider = session.provider.description
+            (record.address, record.label) = (session.address, session.label)
+            return record
         }
     }
 
@@ -92,14 +128,16 @@ extension AuthService {
     func write<Outcome: Sendable>(
         _ body: @escaping @Sendable (AuthTransaction) throws -> Outcome
     ) async throws -> Committed<Outcome> {
-        try await store.write { [self] rows in
+        let call = AuditedCall.current
+        return try await store.write { [self] rows in
             let longest = try LongestLifetime.find(in: rows)
-            let transaction = AuthTransaction(rows)
+            let transaction = AuthTransaction(rows, call)
             let outcome = try body(transaction)
             let now = environment.now()
             transaction.mark(at: now) { isMarkDue(at: now) }
             let lifetime = max(configuration.tokenLifetimeSeconds * 1000, longest)
-            transaction.finish(at: now, lifetime: lifetime, key: refreshKey)
+            transaction.finish(
+                at: now, lifetime: lifetime, key: refreshKey, isAudited: configuration.keepAuditDays > 0)
             return outcome
         }
     }

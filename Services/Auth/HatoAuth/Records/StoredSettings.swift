@@ -100,5 +100,5 @@ extension StoredSettings: FieldObject {
         return try RecordCodec.decode(Self.self, row, of: "settings", unknown: .rejected)
     }
 
-    func put(in rows: some StoreTransaction) { rows.putRow(AuthKey.settings, RecordCodec.encode(self)) }
+    func put(in rows: some StoreWriting) { rows.putRow(AuthKey.settings, RecordCodec.encode(self)) }
 }

@@ -184,5 +184,8 @@ enum AuthSettings {
             number(
                 "keep-events-seconds", \.keepEventsSeconds, 3_600...315_360_000,
                 "seconds that the events of auth.follow are kept for followers that resume"),
+            number(
+                "keep-audit-days", \.keepAuditDays, 0...3_650,
+                "days that the entries of auth.audit.list are kept; 0: none are written"),
         ]
 }

@@ -1,0 +1,185 @@
+import HatoModel
+import HatoStorage
+
+/// What has happened, as the store keeps it. No secret, and no e-mail address.
+struct AuditRecord: Sendable, Hashable {
+    var type: Auth.Audit.EntryType
+    var uid: String?
+    var method: String?
+    var by: String?
+    var reason: String?
+    var provider: String?
+    /// The `SessionName`.
+    var session: String?
+    /// The `AuditName` of the e-mail address or the username.
+    var email: String?
+    /// The network.
+    var address: String?
+    var label: String?
+    var count: Int?
+
+    init(_ type: Auth.Audit.EntryType, of uid: String? = nil) {
+        self.type = type
+        self.uid = uid
+    }
+}
+
+extension AuditRecord: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(.updated),
+        .required("type", \.type),
+        .optional("uid", \.uid),
+        .optional("method", \.method),
+        .optional("by", \.by),
+        .optional("reason", \.reason),
+        .optional("provider", \.provider),
+        .optional("session", \.session),
+        .optional("email", \.email),
+        .optional("address", \.address),
+        .optional("label", \.label),
+        .optional("count", \.count))
+
+    /// Throws `RecordError`.
+    init(_ bytes: [UInt8]) throws(RecordError) {
+        self = try RecordCodec.decode(Self.self, bytes, of: "audit entry", unknown: .rejected)
+    }
+
+    var bytes: [UInt8] { RecordCodec.encode(self) }
+
+    func entry(_ id: AuditID) -> Auth.Audit.Entry {
+        var entry = Auth.Audit.Entry(entry: id.text, time: id.time, type: type)
+        entry.uid = uid
+        entry.method = method
+        entry.by = by
+        entry.reason = reason
+        entry.provider = provider
+        entry.session = session
+        entry.email = email
+        entry.address = address
+        entry.label = label
+        entry.count = count
+        return entry
+    }
+}
+
+/// The id of an entry: the time in milliseconds, the version of its commit, and its number within that commit, so that
+/// the order of the bytes is that of the times.
+struct AuditID: Sendable, Hashable {
+    static let bytesCount = 18
+
+    let bytes: [UInt8]
+
+    init(time: Int64, version: UInt64, index: Int) {
+        let place = [UInt8(truncatingIfNeeded: index >> 8), UInt8(truncatingIfNeeded: index)]
+        bytes = UInt64(max(0, time)).bigEndianBytes + version.bigEndianBytes + place
+    }
+
+    /// Nil unless there are `bytesCount` bytes.
+    init?(_ bytes: some Sequence<UInt8>) {
+        let bytes = Array(bytes)
+        guard bytes.count == Self.bytesCount else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Nil for a text that is no id.
+    init?(text: String) {
+        guard let bytes = Base64.url.decode(text.utf8) else { return nil }
+        self.init(bytes)
+    }
+
+    var text: String { Base64.url.encode(bytes) }
+
+    /// In milliseconds since 1970.
+    var time: Int64 { Int64(clamping: bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) }
+}
+
+/// The entries of a store, each found by its id and by its account.
+enum AuditRows {
+    /// A commit has at most so many; one with more has no number for them.
+    static let countMax = 1 << 16
+
+    static func put(_ record: AuditRecord, _ id: AuditID, in rows: any StoreTransaction) {
+        rows.putRow(AuthKey.audit(id.bytes), record.bytes)
+        if let uid = record.uid { rows.putRow(AuthKey.audit(id.bytes, of: uid), []) }
+    }
+
+    /// A part of the entries.
+    struct Choice: Sendable {
+        var uid: String?
+        var type: Auth.Audit.EntryType?
+        /// Milliseconds since 1970.
+        var from: Int64?
+        var until: Int64?
+        var after: AuditID?
+    }
+
+    /// Entries, the newest first.
+    struct Page {
+        var entries: [Auth.Audit.Entry] = []
+        /// The last entry that was looked at, where there may be more.
+        var last: AuditID?
+    }
+
+    /// At most `limit` entries out of `visitsMax`.
+    static func page(
+        _ choice: Choice, limit: Int, visitsMax: Int, in rows: some StoreReading
+    ) throws -> Page {
+        var page = Page()
+        var visits = 0
+        let prefix = choice.uid.map { AuthKey.audits(of: $0).lower } ?? AuthKey.audits.lower
+        var ids: [(id: AuditID, bytes: [UInt8])] = []
+        var hasMore = false
+        var lastID: AuditID?
+        try rows.scan(range(choice, prefix), reverse: true) { key, value in
+            guard let id = AuditID(Array(copying: key).dropFirst(prefix.count)) else { return .next }
+            if visits == visitsMax || ids.count == limit {
+                hasMore = true
+                return .stop
+            }
+            visits += 1
+            lastID = id
+            let bytes = Array(copying: value)
+            // The rows of an account name the entries only.
+            if choice.uid == nil, let type = choice.type, (try? AuditRecord(bytes))?.type != type { return .next }
+            ids.append((id, bytes))
+            return .next
+        }
+        for (id, bytes) in ids {
+            let bytes = choice.uid == nil ? bytes : try rows.row(AuthKey.audit(id.bytes)) ?? []
+            guard !bytes.isEmpty, let record = try? AuditRecord(bytes) else { continue }
+            guard choice.type == nil || record.type == choice.type else { continue }
+            page.entries.append(record.entry(id))
+        }
+        if hasMore { page.last = lastID }
+        return page
+    }
+
+    private static func range(_ choice: Choice, _ prefix: [UInt8]) -> KeyRange {
+        let whole = KeyRange(prefix: prefix)
+        func bound(_ time: Int64) -> [UInt8] { prefix + UInt64(max(0, time)).bigEndianBytes }
+        let lower = choice.from.map(bound) ?? whole.lower
+        let before = choice.until.map(bound)
+        let after = choice.after.map { prefix + $0.bytes }
+        let bounds = [before, after].compactMap { $0 }
+        let upper = bounds.min { $0.lexicographicallyPrecedes($1) } ?? whole.upper
+        // An empty range is one from its upper bound on.
+        if let upper, upper.lexicographicallyPrecedes(lower) { return KeyRange(lower: upper, upper: upper) }
+        return KeyRange(lower: lower, upper: upper)
+    }
+
+    /// The keys of at most `countMax` entries from before `time` (milliseconds since 1970), the oldest first.
+    static func keys(before time: Int64, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
+        let range = KeyRange(
+            lower: AuthKey.audits.lower, upper: AuthKey.audits.lower + UInt64(max(0, time)).bigEndianBytes)
+        var keys: [[UInt8]] = []
+        var count = 0
+        try rows.rows(range) { key, value in
+            keys.append(key)
+            count += 1
+            let id = key.dropFirst(AuthKey.audits.lower.count)
+            if let uid = (try? AuditRecord(value))?.uid { keys.append(AuthKey.audit(Array(id), of: uid)) }
+            return count < countMax
+        }
+        return keys
+    }
+}
