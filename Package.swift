@@ -110,6 +110,7 @@ let package = Package(
             ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
         library("HatoFollow", in: "Shared", ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", logging]),
         library("HatoMail", in: "Shared", [nioCore, nioPosix, nioTLS, nioSSL]),
+        library("HatoFetch", in: "Shared", ["HatoModel", asyncHTTPClient, nioCore, nioHTTP1, nioSSL]),
         library("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
         // The services.
@@ -127,12 +128,13 @@ let package = Package(
                 crypto, cryptoExtras, logging, metrics, mustache,
             ]),
         library(
-            "HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),
+            "HatoPush", in: "Services/Notifier",
+            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1]),
         library(
             "HatoNotifier", in: "Services/Notifier",
             [
-                "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
-                crypto, logging, metrics,
+                "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules",
+                "HatoStorage", crypto, logging, metrics,
             ]),
 
         // The operators' commands.
@@ -151,13 +153,13 @@ let package = Package(
         command(
             "hato-notifier", in: "Services/Notifier",
             [
-                "HatoNotifier", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB",
-                "HatoRuntime", "HatoCommand", argumentParser, logging,
+                "HatoNotifier", "HatoFetch", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser, logging,
             ]),
         command(
             "hato-dev", in: "Services/Dev",
             [
-                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC",
+                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoFetch", "HatoIdentity", "HatoModel", "HatoRPC",
                 "HatoStorage",
                 "HatoRocksDB", "HatoRuntime", argumentParser, logging,
             ], embedding: ["Rules/chat.rules.json"]),
@@ -188,18 +190,18 @@ let package = Package(
                 "HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto,
                 cryptoExtras, logging,
             ]),
+        unitTests(of: "HatoFetch", ["HatoRuntime"]),
         unitTests(
             of: "HatoPush",
             [
-                "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
+                "HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
                 asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL,
             ]),
         unitTests(
             of: "HatoNotifier",
             [
-                "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC", "HatoStorage",
-                "HatoRocksDB", "HatoPush",
-                "HatoIdentity", "HatoRuntime", logging,
+                "HatoFetch", "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(
@@ -215,7 +217,7 @@ let package = Package(
         suite(
             "Tidy",
             [
-                "HatoAuth", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRuntime",
+                "HatoAuth", "HatoFetch", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRuntime",
                 "hato-auth", "hato-dev", "hato-messages", "hato-notifier",
             ]),
     ],

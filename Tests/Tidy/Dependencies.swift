@@ -16,6 +16,7 @@ import Testing
         "Shared/HatoRuntime": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Shared/HatoFollow": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
         "Shared/HatoMail": [],
+        "Shared/HatoFetch": ["HatoModel"],
         "Shared/HatoCommand": ["HatoModel", "HatoRPC"],
         "Services/Messages/HatoTree": ["HatoModel", "HatoRules"],
         "Services/Messages/HatoMessages": [
@@ -24,9 +25,9 @@ import Testing
         "Services/Auth/HatoAuth": [
             "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
         ],
-        "Services/Notifier/HatoPush": ["HatoModel"],
+        "Services/Notifier/HatoPush": ["HatoFetch", "HatoModel"],
         "Services/Notifier/HatoNotifier": [
-            "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
+            "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
         "Services/Auth/hato-auth": [
             "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
@@ -37,11 +38,11 @@ import Testing
             "HatoRuntime", "HatoStorage",
         ],
         "Services/Notifier/hato-notifier": [
-            "HatoCommand", "HatoIdentity", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",
-            "HatoRuntime", "HatoStorage",
+            "HatoCommand", "HatoFetch", "HatoIdentity", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC",
+            "HatoRocksDB", "HatoRuntime", "HatoStorage",
         ],
         "Services/Dev/hato-dev": [
-            "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC",
+            "HatoAuth", "HatoFetch", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC",
             "HatoRocksDB",
             "HatoRuntime", "HatoStorage",
         ],
@@ -62,11 +63,11 @@ import Testing
         "Tests/Unit/HatoAuthTests": [
             "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting",
         ],
-        "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime", "HatoTesting"],
+        "Tests/Unit/HatoFetchTests": ["HatoRuntime"],
+        "Tests/Unit/HatoPushTests": ["HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting"],
         "Tests/Unit/HatoNotifierTests": [
-            "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime",
-            "HatoStorage",
-            "HatoTesting",
+            "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime",
+            "HatoStorage", "HatoTesting",
         ],
         "Tests/Unit/HatoRuntimeTests": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Tests/Unit/HatoFollowTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
@@ -78,7 +79,7 @@ import Testing
         "Tests/Fault": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
         // Tests of the pages that are made from declarations, those of the executables' settings too.
         "Tests/Tidy": [
-            "HatoAuth", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRuntime",
+            "HatoAuth", "HatoFetch", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRuntime",
         ],
         "Benchmarks/hato-bench": ["HatoModel", "HatoRPC", "HatoTesting"],
     ]
@@ -101,10 +102,10 @@ import Testing
 
     /// Packages of others that only these targets may import.
     static let restricted: [String: Set<String>] = [
-        "AsyncHTTPClient": ["HatoPush"],
-        "NIOSSL": ["HatoMail", "HatoRPC", "HatoPush"],
-        "NIOHTTP1": ["HatoRuntime", "HatoPush"],
-        "NIOCore": ["HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
+        "AsyncHTTPClient": ["HatoFetch", "HatoPush"],
+        "NIOSSL": ["HatoFetch", "HatoMail", "HatoRPC"],
+        "NIOHTTP1": ["HatoFetch", "HatoRuntime", "HatoPush"],
+        "NIOCore": ["HatoFetch", "HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],
         "CArgon2": ["HatoAuth"],
         "Mustache": ["HatoAuth"],

@@ -1,8 +1,8 @@
 import HatoAuth
+import HatoFetch
 import HatoMessages
 import HatoModel
 import HatoNotifier
-import HatoPush
 import HatoRPC
 import Testing
 

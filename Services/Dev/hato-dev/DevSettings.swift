@@ -1,8 +1,8 @@
 import HatoAuth
+import HatoFetch
 import HatoMessages
 import HatoModel
 import HatoNotifier
-import HatoPush
 import HatoRuntime
 
 /// The settings of `hato-dev`.

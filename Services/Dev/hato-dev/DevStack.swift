@@ -1,10 +1,10 @@
 import Foundation
 import HatoAuth
+import HatoFetch
 import HatoIdentity
 import HatoMessages
 import HatoModel
 import HatoNotifier
-import HatoPush
 import HatoRPC
 import HatoRocksDB
 import HatoRuntime

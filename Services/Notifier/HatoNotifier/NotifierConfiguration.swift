@@ -1,3 +1,4 @@
+public import HatoFetch
 public import HatoIdentity
 public import HatoPush
 public import HatoRPC

@@ -1,5 +1,6 @@
+public import HatoFetch
 public import HatoModel
-public import HatoPush
+import HatoPush
 import HatoStorage
 
 /// What this service says no with, besides what its rooms do; with `OutboxRefusal` and `AddressRefusal` the table of

@@ -1,3 +1,4 @@
+public import HatoFetch
 public import HatoModel
 
 /// One way to reach devices. `WebhookChannel` is the only one; APNs, FCM and Web Push would be others.
@@ -24,7 +25,7 @@ public enum DeviceAddress: Sendable, Hashable {
     /// The host and port that is called; the whole address when it names none.
     public var host: String {
         switch self {
-        case .webhook(let url, _): (try? WebhookURL(url)).map { "\($0.host):\($0.port)" } ?? url
+        case .webhook(let url, _): (try? StrictURL(url)).map { "\($0.host):\($0.port)" } ?? url
         }
     }
 }

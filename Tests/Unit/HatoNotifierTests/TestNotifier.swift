@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoModel
 import HatoPush
 import HatoRPC

@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoIdentity
 import HatoModel
 import HatoPush

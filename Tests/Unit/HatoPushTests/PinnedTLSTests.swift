@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import HatoFetch
 import HatoModel
 import NIOCore
 import NIOHTTP1

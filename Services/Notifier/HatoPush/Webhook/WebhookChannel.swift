@@ -1,8 +1,8 @@
 import AsyncHTTPClient
+public import HatoFetch
 public import HatoModel
 import NIOCore
 import NIOHTTP1
-import NIOSSL
 
 /// Delivers by Standard Webhooks: `POST` with `webhook-id`, `webhook-timestamp` and `webhook-signature`.
 ///
@@ -51,14 +51,8 @@ public struct WebhookChannel: Channel {
         self.now = now
         userAgent = "hato-notifier/\(version)"
         var configuration = client
-        configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .init(limits.connectTimeout)
-        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = limits.connectionsPerHostMax
-        configuration.decompression = .disabled
-        var tls = configuration.tlsConfiguration ?? .makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        configuration.tlsConfiguration = tls
         clients = PinnedClients(configuration, clientsMax: limits.clientsMax)
     }
 

@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoModel
 import HatoNotifier
 import HatoPush

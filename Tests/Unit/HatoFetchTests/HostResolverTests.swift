@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import Testing
 
-@testable import HatoPush
+@testable import HatoFetch
 
 /// Names are given by users: those whose servers do not answer must take nothing from the others.
 @Suite(.timeLimit(.minutes(5)))

@@ -10,7 +10,7 @@ public struct AddressGuard: Sendable {
         /// Also loopback and private addresses, plain http, and any port: for a laptop, a test, or receivers in one's
         /// own network.
         public var allowsPrivate: Bool
-        /// Ports that webhooks may have.
+        /// The ports of addresses on the public internet.
         public var ports: [Int]
 
         public init(allowsPrivate: Bool = false, ports: [Int] = [443, 8443]) {
@@ -19,10 +19,10 @@ public struct AddressGuard: Sendable {
         }
     }
 
-    /// A webhook address that was checked.
+    /// An address that was checked.
     public struct Admitted: Sendable, Hashable {
         /// The address as it was given.
-        public var url: WebhookURL
+        public var url: StrictURL
         /// The address its name resolved to: the request goes there and nowhere else.
         public var address: IPAddress
     }
@@ -35,9 +35,9 @@ public struct AddressGuard: Sendable {
         self.resolver = resolver
     }
 
-    /// Checks a webhook address and resolves its name. Throws `AddressRefusal`.
+    /// Checks an address and resolves its name. Throws `AddressRefusal`.
     public func admit(_ text: String, for caller: LookUpCaller) async throws(AddressRefusal) -> Admitted {
-        let url = try WebhookURL(text)
+        let url = try StrictURL(text)
         if !policy.allowsPrivate {
             guard url.scheme == "https" else { throw .plainHTTP }
             guard policy.ports.contains(url.port) else { throw .portNotAllowed(url.port, allowed: policy.ports) }
@@ -47,7 +47,7 @@ public struct AddressGuard: Sendable {
     }
 
     /// One address that is not allowed spoils the host: a name that also leads inside is not a public receiver.
-    private func admit(_ url: WebhookURL, _ addresses: [IPAddress]) throws(AddressRefusal) -> Admitted {
+    private func admit(_ url: StrictURL, _ addresses: [IPAddress]) throws(AddressRefusal) -> Admitted {
         guard let first = addresses.first else { throw .unresolvable(host: url.host, "it has no address") }
         guard addresses.allSatisfy({ policy.allowsPrivate ? $0.isOneHost : $0.isPublic }) else {
             throw .privateAddress(host: url.host)

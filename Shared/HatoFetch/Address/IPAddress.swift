@@ -78,7 +78,20 @@ extension IPAddress {
         }
     }
 
-    /// Whether a connection to it can reach one host at all; what even `--allow-private-webhooks` does not permit.
+    /// Whether it is this machine itself.
+    public var isLoopback: Bool {
+        switch self {
+        case .v4(let value): return value >> 24 == 127
+        case .v6(let bytes):
+            if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) {
+                return IPAddress.v4(IPAddress.embeddedV4(bytes)).isLoopback
+            }
+            return bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+        }
+    }
+
+    /// Whether a connection to it can reach one host at all; what even `AddressGuard.Policy.allowsPrivate` does not
+    /// permit.
     public var isOneHost: Bool {
         switch self {
         case .v4(let value): return value != 0 && value >> 28 != 0xE && value != 0xFFFF_FFFF

@@ -1,9 +1,12 @@
-import AsyncHTTPClient
-import NIOCore
+public import AsyncHTTPClient
+import NIOSSL
 
 /// HTTP clients that connect to one checked address each, whatever a name server says later; the certificate and the
 /// `Host` header stay those of the name. The ones used last are kept with their connections, up to a limit.
-actor PinnedClients {
+///
+/// Redirects are not followed, connections that cannot be made are not tried again, compressed responses stay so, and
+/// TLS is of version 1.2 or newer.
+public actor PinnedClients {
     private struct Key: Hashable {
         var host: String
         var address: IPAddress
@@ -21,13 +24,21 @@ actor PinnedClients {
     private var uses: UInt64 = 0
     private var isShutDown = false
 
-    init(_ configuration: HTTPClient.Configuration, clientsMax: Int) {
+    /// Clients with this configuration, of which `clientsMax` are kept.
+    public init(_ configuration: HTTPClient.Configuration, clientsMax: Int) {
+        var configuration = configuration
+        configuration.redirectConfiguration = .disallow
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.decompression = .disabled
+        var tls = configuration.tlsConfiguration ?? .makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        configuration.tlsConfiguration = tls
         self.configuration = configuration
         self.clientsMax = clientsMax
     }
 
-    /// Lends the client of an admitted address to `body`.
-    func withClient<Outcome: Sendable>(
+    /// Lends the client of an admitted address to `body`; nil after `shutdown`.
+    public func withClient<Outcome: Sendable>(
         for admitted: AddressGuard.Admitted, _ body: @Sendable (HTTPClient) async -> Outcome
     ) async -> Outcome? {
         guard !isShutDown else { return nil }
@@ -38,7 +49,8 @@ actor PinnedClients {
         return outcome
     }
 
-    func shutdown() async {
+    /// Closes the connections; one that is in use is closed after its use.
+    public func shutdown() async {
         isShutDown = true
         let clients = entries.values.filter { $0.users == 0 }.map(\.client)
         entries = entries.filter { $0.value.users > 0 }

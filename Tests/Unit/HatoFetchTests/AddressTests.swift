@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HatoPush
+@testable import HatoFetch
 
 /// Returns what it was given.
 private struct TableResolver: HostResolver {
@@ -110,7 +110,7 @@ private struct TableResolver: HostResolver {
             ("https://[2606:4700:4700:0:0:0:0:1111]/", "https://[2606:4700:4700::1111]/"),
             ("http://127.0.0.1:80/a", "http://127.0.0.1/a"),
         ]
-        for (given, normal) in spellings { #expect(try WebhookURL(given).text == normal) }
+        for (given, normal) in spellings { #expect(try StrictURL(given).text == normal) }
     }
 
     @Test func theSystemFindsLoopback() async throws {

@@ -1,5 +1,5 @@
-/// The address of a webhook, read strictly: what two parsers could understand differently is refused.
-public struct WebhookURL: Sendable, Hashable {
+/// An http or https address, read strictly: what two parsers could understand differently is refused.
+public struct StrictURL: Sendable, Hashable {
     /// `https` or `http`.
     public var scheme: String
     /// Lower case, without brackets; an IPv4 address only in its one decimal spelling.
@@ -13,10 +13,10 @@ public struct WebhookURL: Sendable, Hashable {
 
     static let bytesMax = 2_048
 
-    /// Reads a webhook address. Throws `AddressRefusal` when it is none.
+    /// Reads an address. Throws `AddressRefusal` when it is none.
     public init(_ text: String) throws(AddressRefusal) {
-        guard text.utf8.count <= WebhookURL.bytesMax else { throw .invalidURL("it is longer than 2,048 bytes") }
-        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !WebhookURL.unsafe.contains($0) }) else {
+        guard text.utf8.count <= StrictURL.bytesMax else { throw .invalidURL("it is longer than 2,048 bytes") }
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !StrictURL.unsafe.contains($0) }) else {
             throw .invalidURL("it has characters that must be percent-encoded, and a host must be in its ASCII form")
         }
         guard let schemeEnd = text.firstRange(of: "://") else {
@@ -30,13 +30,13 @@ public struct WebhookURL: Sendable, Hashable {
         guard !target.contains("#") else { throw .invalidURL("a fragment is never sent") }
         guard !authority.contains("@") else { throw .invalidURL("it must not hold a user or password") }
         self.target = target.isEmpty ? "/" : target.hasPrefix("?") ? "/" + target : String(target)
-        (host, literal, port) = try WebhookURL.parse(authority: authority, scheme: scheme)
+        (host, literal, port) = try StrictURL.parse(authority: authority, scheme: scheme)
     }
 
     /// As it is sent: normalised.
     public var text: String {
         let shown = if case .v6 = literal { "[\(host)]" } else { host }
-        return "\(scheme)://\(shown)\(port == WebhookURL.defaultPort(scheme) ? "" : ":\(port)")\(target)"
+        return "\(scheme)://\(shown)\(port == StrictURL.defaultPort(scheme) ? "" : ":\(port)")\(target)"
     }
 
     static func defaultPort(_ scheme: String) -> Int { scheme == "https" ? 443 : 80 }
