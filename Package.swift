@@ -124,8 +124,8 @@ let package = Package(
         library(
             "HatoAuth", in: "Services/Auth",
             [
-                "CArgon2", "CCrypt", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
-                crypto, cryptoExtras, logging, metrics, mustache,
+                "CArgon2", "CCrypt", "HatoFetch", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC",
+                "HatoStorage", crypto, cryptoExtras, logging, metrics, mustache,
             ]),
         library(
             "HatoPush", in: "Services/Notifier",

@@ -23,7 +23,7 @@ import Testing
             "HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
         ],
         "Services/Auth/HatoAuth": [
-            "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
+            "HatoFetch", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
         ],
         "Services/Notifier/HatoPush": ["HatoFetch", "HatoModel"],
         "Services/Notifier/HatoNotifier": [

@@ -69,6 +69,8 @@ public struct AuthConfiguration: Sendable {
     public var keepEventsSeconds: Int64 = 7 * 24 * 3600
     /// Days that the entries of `auth.audit.list` are kept; 0: none are written.
     public var keepAuditDays: Int64 = 90
+    /// Whether the issuer of a provider may be this machine or in a private network.
+    public var allowsPrivateProviders = false
     /// Whether limits by address also apply to loopback addresses.
     public var limitsLoopback = true
     /// Limits of accounts, sessions and attempts.

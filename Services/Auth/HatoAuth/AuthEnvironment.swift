@@ -24,6 +24,8 @@ public struct AuthEnvironment: Sendable {
     var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
     /// Gets mails in place of the configured destination, in tests.
     var mailDestination: (any MailDestination)?
+    /// Gets the documents of providers in place of the network, in tests; its argument is a URL.
+    var fetchDocument: (@Sendable (String) async throws -> [UInt8])?
     /// The processor time that the current thread has taken.
     var threadTime: @Sendable () -> Duration = systemThreadTime
 

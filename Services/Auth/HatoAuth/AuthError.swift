@@ -49,6 +49,23 @@ enum AuthError: Error, Sendable, Hashable {
     case mailNotFound
     case mailQueueFull
     case token(TokenProblem)
+    /// No provider with this id is set.
+    case unknownProvider
+    case invalidProviderToken(ProviderTokenError)
+    /// A token of a provider that has signed in already.
+    case usedProviderToken
+    /// The keys of a provider cannot be fetched now.
+    case providerUnavailable(retryAfterMilliseconds: Int64)
+    /// The identity signs in to another account.
+    case identityHasAccount
+    /// The account has another identity of the provider.
+    case providerHasIdentity
+    /// Nothing is left to sign in with.
+    case lastSignInMethod
+    /// The keys of a provider that is to be set cannot be fetched; the text says why.
+    case discoveryFailed(String)
+    case tooManyProviders(Int)
+    case providerNotFound
     /// The administrator key has no account.
     case notAUser
 }

@@ -64,6 +64,10 @@ public struct AuthLimits: Limits, Hashable {
     public var mailQueueBytesMax = 64 << 20
     /// Service accounts whose custom tokens are taken.
     public var signersMax = 100
+    /// Providers whose ID tokens sign in.
+    public var providersMax = 50
+    /// ID tokens of providers that have signed in and are not expired; beyond it no further one signs in.
+    public var usedProviderTokensMax = 1_000_000
     /// Refreshes from one address.
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
     /// Changes of the names and the password by one user; ten times as many from one address.
@@ -158,6 +162,10 @@ public struct AuthLimits: Limits, Hashable {
         Limit("mail-queue-max", \.mailQueueMax, 0...10_000_000, "mails that wait for the mail server, or are dead"),
         Limit("mail-queue-bytes-max", \.mailQueueBytesMax, 0...1 << 40, "bytes of these mails"),
         Limit("signers-max", \.signersMax, 0...10_000, "service accounts whose custom tokens are taken"),
+        Limit("providers-max", \.providersMax, 0...1000, "providers whose ID tokens sign in"),
+        Limit(
+            "used-provider-tokens-max", \.usedProviderTokensMax, 1...100_000_000,
+            "ID tokens of providers that have signed in and are not expired, so that each signs in once"),
         Limit(
             "refreshes-per-address-burst", \.refreshesPerAddress.burst, rate,
             "refreshes of one address at once; 0: no limit"),

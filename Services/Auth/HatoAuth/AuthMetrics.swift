@@ -25,6 +25,12 @@ struct AuthMetrics: Sendable {
         case mailRefused
         /// A mail is sent again later.
         case mailDelayed
+        /// With a provider's ID token.
+        case providerSignIn
+        case providerSignInRefused
+        /// The keys of a provider came, or did not.
+        case providerKeysFetched
+        case providerKeysMissed
     }
 
     enum SignInResult: String, Sendable, CaseIterable {
@@ -69,6 +75,12 @@ struct AuthMetrics: Sendable {
     private let mailsSent = Counter(label: "hato_auth_mails_total", dimensions: [("result", "sent")])
     private let mailsRefused = Counter(label: "hato_auth_mails_total", dimensions: [("result", "refused")])
     private let mailsDelayed = Counter(label: "hato_auth_mails_total", dimensions: [("result", "delayed")])
+    private let providerSignIns = Counter(label: "hato_auth_provider_sign_ins_total", dimensions: [("result", "ok")])
+    private let providerRefusals = Counter(
+        label: "hato_auth_provider_sign_ins_total", dimensions: [("result", "refused")])
+    private let providerKeys = Counter(label: "hato_auth_provider_key_fetches_total", dimensions: [("result", "ok")])
+    private let providerKeyFailures = Counter(
+        label: "hato_auth_provider_key_fetches_total", dimensions: [("result", "failed")])
     private let passwordsWaiting = Gauge(label: "hato_auth_passwords_waiting")
     private let passwordsHashing = Gauge(label: "hato_auth_passwords_hashing")
 
@@ -90,6 +102,10 @@ struct AuthMetrics: Sendable {
         case .mailSent: mailsSent
         case .mailRefused: mailsRefused
         case .mailDelayed: mailsDelayed
+        case .providerSignIn: providerSignIns
+        case .providerSignInRefused: providerRefusals
+        case .providerKeysFetched: providerKeys
+        case .providerKeysMissed: providerKeyFailures
         }
     }
 

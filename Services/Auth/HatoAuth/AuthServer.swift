@@ -47,6 +47,7 @@ public final class AuthServer: Sendable {
         await service.followers.stop()
         for task in upkeep { task.cancel() }
         for task in upkeep { await task.value }
+        await service.providers.shutdown()
         service.store.close()
     }
 }

@@ -2,9 +2,10 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions and codes,
-    /// unused anonymous accounts, what is left of accounts deleted long ago, and the events that followers can no
-    /// longer resume from, and rotates the signing keys when that is due; once a minute the events that take too much
+    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, codes and
+    /// used tokens, unused anonymous accounts, what is left of accounts deleted long ago, and the events that followers
+    /// can no longer resume from, rotates the signing keys when that is due, and fetches the keys of providers that are
+    /// a day old; once a minute it deletes the events that take too much
     /// room.
     public func run() async {
         var minute = 0
@@ -45,6 +46,11 @@ extension AuthService {
         do { try await CodeUpkeep(service: self).forgetExpired() } catch {
             environment.logger.warning("expired codes could not be deleted", metadata: ["error": "\(error)"])
         }
+        do { while try await UsedProviderTokens.forgetPage(now: environment.now(), in: store) {} } catch {
+            environment.logger.warning(
+                "expired tokens of providers could not be deleted", metadata: ["error": "\(error)"])
+        }
+        await providers.refreshKeys()
         do {
             try await forgetEvents()
         } catch {

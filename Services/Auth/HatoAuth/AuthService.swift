@@ -33,6 +33,7 @@ public final class AuthService: Sendable {
     let codeRequests: CodeRequestLedger
     /// Nil: no mail is sent.
     let mail: MailSender?
+    let providers: ProviderDirectory
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
     private let keys: CurrentKeys
@@ -62,7 +63,7 @@ public final class AuthService: Sendable {
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
         let dependencies = Dependencies(
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys,
-            settings: settings,
+            settings: settings, providers: try await store.read { try ProviderRows.all(in: $0) },
             mailDestination: try environment.mailDestination ?? configuration.mail?.makeDestination())
         return AuthService(configuration, dependencies, authenticator)
     }
@@ -74,6 +75,7 @@ public final class AuthService: Sendable {
         var refreshKey: [UInt8]
         var keys: CurrentKeys
         var settings: StoredSettings
+        var providers: [ProviderRecord]
         var mailDestination: (any MailDestination)?
     }
 
@@ -99,6 +101,8 @@ public final class AuthService: Sendable {
         followers = EventFollowers(
             store, followersMax: configuration.limits.followersMax, now: environment.now,
             newestPosition: { try EventMarks.newestPosition(in: $0) })
+        providers = ProviderDirectory(
+            dependencies.providers, ProviderDirectory.Parts(configuration, store, environment, metrics))
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }
@@ -113,6 +117,7 @@ public final class AuthService: Sendable {
             KeyMethods(service: self), SettingsMethods(service: self),
             BackupMethod(service: self), FollowMethods(service: self), AuditMethods(service: self),
             CodeMethods(service: self), SignInWithCodeMethod(service: self), InviteMethod(service: self),
+            SignInWithProviderMethod(service: self), ProviderMethods(service: self),
             MailMethods(service: self), CustomTokenMethods(service: self), SessionCookieMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
@@ -186,11 +191,13 @@ public final class AuthService: Sendable {
         var token: RefreshToken
         var device: Device
 
-        func record(of account: AccountRecord, now: Int64) -> SessionRecord {
+        /// - Parameter provider: with which the user signed in; nil: with the password, or without a credential.
+        func record(of account: AccountRecord, now: Int64, by provider: SignInProvider? = nil) -> SessionRecord {
             // `validSince` is later for a second after a change that ended tokens, such as a new password.
             let now = max(now, account.validSince * 1000)
             var record = SessionRecord(
-                id: id, uid: account.uid, provider: account.isAnonymous ? .anonymous : .password, authTime: now / 1000,
+                id: id, uid: account.uid, provider: provider ?? (account.isAnonymous ? .anonymous : .password),
+                authTime: now / 1000,
                 rotation: RefreshRotationStateMachine(currentHash: token.hash, createdAt: now))
             (record.label, record.address) = (device.label, device.network)
             return record

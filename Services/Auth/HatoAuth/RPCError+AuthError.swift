@@ -9,6 +9,9 @@ extension AuthError: RPCErrorConvertible {
             codeError
         case .mailNotConfigured, .mailboxNotConfigured, .mailNotFound, .mailQueueFull: mailError
         case .token(let problem): problem.rpcError
+        case .unknownProvider, .invalidProviderToken, .usedProviderToken, .providerUnavailable, .identityHasAccount,
+            .providerHasIdentity, .lastSignInMethod, .discoveryFailed, .tooManyProviders, .providerNotFound:
+            providerError
         case .emailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
         case .usernameExists:
@@ -110,6 +113,87 @@ extension AuthError {
         default:
             .failedPrecondition(
                 reason: "mail_not_configured", "This service sends no mail; see the settings mail-url and mailbox")
+        }
+    }
+}
+
+extension AuthError {
+    /// Of providers.
+    private var providerError: RPCError {
+        switch self {
+        case .unknownProvider:
+            .failedPrecondition(
+                reason: "OPERATION_NOT_ALLOWED",
+                "This provider is not set; auth.settings.get lists those that are (providers)")
+        case .invalidProviderToken(let error): error.rpcError
+        case .usedProviderToken:
+            .invalidArgument(
+                "idToken", reason: "MISSING_OR_INVALID_NONCE",
+                "The provider's ID token has signed in already; let the user sign in at the provider again")
+        case .providerUnavailable(let milliseconds):
+            .unavailable(
+                reason: "provider_unavailable",
+                "The keys of the provider cannot be fetched now; try again in \(max(1, milliseconds / 1000)) seconds")
+        case .identityHasAccount:
+            .alreadyExists(
+                reason: "FEDERATED_USER_ID_ALREADY_LINKED", "This identity of the provider has an account",
+                at: "idToken")
+        case .providerHasIdentity:
+            .alreadyExists(
+                reason: "PROVIDER_ALREADY_LINKED", "The account of link has another identity of this provider",
+                at: "link")
+        case .lastSignInMethod:
+            .failedPrecondition(
+                reason: "LAST_SIGN_IN_METHOD",
+                "The account would have no way to sign in any more; set a password first, or link another provider")
+        case .discoveryFailed(let why):
+            .failedPrecondition(
+                reason: "discovery_failed", "The keys of the issuer cannot be fetched: \(why). Or give them as jwks")
+        case .tooManyProviders(let countMax):
+            RPCError(
+                .resourceExhausted, reason: "too_many_providers",
+                "There are \(countMax) providers, as many as the setting providers-max allows; remove one")
+        default:
+            .notFound(
+                reason: "CONFIGURATION_NOT_FOUND", "There is no such provider; auth.providers.list lists them")
+        }
+    }
+}
+
+extension ProviderTokenError {
+    /// The wire error; the token's own text is never in it.
+    var rpcError: RPCError {
+        switch self {
+        case .missingNonce:
+            .invalidArgument(
+                "nonce", reason: "MISSING_OR_INVALID_NONCE",
+                "The token has no nonce; give the provider one, and the same here")
+        case .nonceNotGiven:
+            .invalidArgument(
+                "nonce", reason: "MISSING_OR_INVALID_NONCE",
+                "The token has a nonce; give here what the app gave the provider")
+        case .wrongNonce:
+            .invalidArgument("nonce", reason: "MISSING_OR_INVALID_NONCE", "The nonce is not that of the token")
+        default:
+            .invalidArgument(
+                "idToken", reason: "INVALID_IDP_RESPONSE", "The provider's ID token is refused: \(explanation)")
+        }
+    }
+
+    /// What is wrong, for people.
+    var explanation: String {
+        switch self {
+        case .malformed: "it is not a signed JWT"
+        case .unsupportedAlgorithm: "its algorithm is not that of its key (RS256, ES256 or EdDSA)"
+        case .embeddedKey: "it has a key of its own in its header"
+        case .unknownKey: "its key is not one of the provider's"
+        case .badSignature: "its signature is wrong"
+        case .wrongIssuer: "it is of another issuer"
+        case .wrongAudience: "it is for another app; see clientIds of auth.providers.set"
+        case .badClaim(let name): "its claim \(name) is missing or wrong"
+        case .notYetValid: "it is not valid yet"
+        case .expired: "it has expired"
+        case .missingNonce, .nonceNotGiven, .wrongNonce: "its nonce is missing or wrong"
         }
     }
 }

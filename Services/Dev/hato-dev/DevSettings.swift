@@ -25,6 +25,9 @@ enum DevSettings {
             Setting(
                 "allow-private-webhooks", .flag, default: "true",
                 help: "let webhooks go to this machine and private networks"),
+            Setting(
+                "allow-private-providers", .flag, default: "true",
+                help: "let providers be on this machine, over plain http too, and in private networks"),
         ]
         // No TLS: the connections between the services of this process are plain. Separate services can have TLS.
         let notOurs: Set<String> = [

@@ -125,6 +125,7 @@ struct DevStack: RunningService {
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
             configuration.limitsLoopback = false
+            configuration.allowsPrivateProviders = start.settings.flag("allow-private-providers")
             configuration.scrypt = DevSettings.scrypt(start.settings)
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
             configuration.importedHashMemoryBytesMax = DevSettings.importedHashMemory(start.settings, configuration)

@@ -82,12 +82,12 @@ extension Auth {
 
             public static let fields = Fields<Self>(
                 blank: Self(providerId: "", rawId: ""),
-                .required("providerId", \.providerId, "The provider: `password`"),
+                .required("providerId", \.providerId, "`password`, or the id of a provider, such as `google.com`"),
                 .required(
                     "rawId", \.rawId,
                     """
-                    The user's id at the provider: for `password` the e-mail address, or the username without \
-                    one
+                    The user's id at the provider, the `sub` of its ID tokens; for `password` the e-mail address, \
+                    or the username without one
                     """),
                 .optional("email", \.email, "The e-mail address at the provider"),
                 .optional("displayName", \.displayName, "The displayed name at the provider"),
@@ -161,6 +161,7 @@ extension Auth.Account {
         public var displayName: String?
         public var photoUrl: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
+        public var deleteProviders: [String]?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -198,7 +199,13 @@ extension Auth.Account {
                 minutes; removing `email` or `password` ends all sessions. The last of `email` and \
                 `username` can only be removed together with `password` (`MISSING_EMAIL`); an attribute that \
                 is also set is refused (`INVALID_REQ_TYPE`)
-                """, example: [.photoUrl]))
+                """, example: [.photoUrl]),
+            .optional(
+                "deleteProviders", \.deleteProviders,
+                """
+                Ids of providers whose identities no longer sign in to the account. Requires a sign-in in the last 5 \
+                minutes; refused if no other way to sign in is left (`LAST_SIGN_IN_METHOD`)
+                """, example: ["google.com"]))
 
         public init(
             email: String? = nil, password: String? = nil, displayName: String? = nil,

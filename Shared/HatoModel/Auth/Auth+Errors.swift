@@ -58,7 +58,7 @@ extension [MethodError] {
             MethodError(
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "INVALID_PHOTO_URL", "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_REQ_TYPE", data: ["problems"]),
-            takenNames, emailNeedsCode,
+            takenNames, emailNeedsCode, MethodError(.failedPrecondition, "LAST_SIGN_IN_METHOD"),
             MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
         ] + deleteAccount + [tooManyAttempts]
 
@@ -128,6 +128,21 @@ extension [MethodError] {
                 "USER_DISABLED")
         ] + unknownUser
 
+    fileprivate static let signInWithProvider =
+        [
+            MethodError(.failedPrecondition, "OPERATION_NOT_ALLOWED", "EMAIL_CHANGE_NEEDS_VERIFICATION"),
+            MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
+            MethodError(
+                .invalidArgument, "INVALID_PROVIDER_ID", "INVALID_IDP_RESPONSE", "MISSING_OR_INVALID_NONCE"),
+            MethodError(
+                .invalidArgument, "INVALID_DISPLAY_NAME", "INVALID_LABEL", "INVALID_REQ_TYPE", "MISSING_EMAIL",
+                "INVALID_EMAIL", "UNAUTHORIZED_DOMAIN", data: ["problems"]),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN"), recentSignIn,
+            MethodError(
+                .alreadyExists, "EMAIL_EXISTS", "FEDERATED_USER_ID_ALREADY_LINKED", "PROVIDER_ALREADY_LINKED"),
+            MethodError(.unavailable, "provider_unavailable"),
+        ] + ownAccount + [tooManyAttempts]
+
     private static let managedAccount = [
         MethodError(
             .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
@@ -154,6 +169,10 @@ extension [MethodError] {
     fileprivate static let updateUser =
         managedAccount + [MethodError(.invalidArgument, "INVALID_REQ_TYPE", data: ["problems"])] + unknownUser
 
+    fileprivate static let signInMethods = [
+        MethodError(.invalidArgument, "MISSING_EMAIL", "INVALID_EMAIL", data: ["problems"]), tooManyAttempts,
+    ]
+
     fileprivate static let unknownUser = [MethodError(.notFound, "USER_NOT_FOUND")]
 }
 
@@ -179,7 +198,8 @@ extension Auth.Users.Import {
     public static let errors = [
         MethodError(
             .invalidArgument, "MISSING_USER_ACCOUNT", "MAXIMUM_USER_COUNT_EXCEEDED", "DUPLICATE_LOCAL_ID",
-            "DUPLICATE_EMAIL", "DUPLICATE_USERNAME", "MISSING_HASH_ALGORITHM", "INVALID_HASH_PARAMETERS",
+            "DUPLICATE_EMAIL", "DUPLICATE_USERNAME", "DUPLICATE_RAW_ID", "MISSING_HASH_ALGORITHM",
+            "INVALID_HASH_PARAMETERS",
             data: ["problems"])
     ]
 }
@@ -207,6 +227,18 @@ extension Auth.SessionCookie.Verify { public static let errors: [MethodError] = 
 extension Auth.Audit.List {
     public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION", data: ["problems"])]
 }
+extension Auth.SignInWithProvider { public static let errors: [MethodError] = .signInWithProvider }
+extension Auth.SignInMethods { public static let errors: [MethodError] = .signInMethods }
+extension Auth.Providers.Set {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "INVALID_PROVIDER_ID", "INVALID_ISSUER", "INVALID_CLIENT_ID", "INVALID_KEYS",
+            data: ["problems"]),
+        MethodError(.failedPrecondition, "discovery_failed"),
+        MethodError(.resourceExhausted, "too_many_providers"),
+    ]
+}
+extension Auth.Providers.Remove { public static let errors = [MethodError(.notFound, "CONFIGURATION_NOT_FOUND")] }
 extension Auth.Mail.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
 extension Auth.Mail.Replay { public static let errors = [MethodError(.notFound, "mail_not_found")] }
 extension Auth.Mail.Drop { public static let errors = [MethodError(.notFound, "mail_not_found")] }

@@ -43,6 +43,7 @@ extension Auth.Users {
         public var initialEmail: String?
         public var emailLinkSignin: Bool?
         public var customAuth: Bool?
+        public var providerUserInfo: [Auth.Account.Provider]?
         public var passwordHash: String?
         public var salt: String?
 
@@ -74,6 +75,12 @@ extension Auth.Users {
             .optional(
                 "customAuth", \.customAuth,
                 "Whether the user has signed in with a custom token; when absent, as in the account that is replaced"),
+            .optional(
+                "providerUserInfo", \.providerUserInfo,
+                """
+                The identities of providers that sign in to the account, at most one of each provider; entries of \
+                `password` and `phone` are skipped. When absent, as in the account that is replaced
+                """),
             .optional(
                 "passwordHash", \.passwordHash,
                 """
@@ -139,8 +146,8 @@ extension Auth.Users {
             .required(
                 "users", \.users,
                 """
-                The accounts, 1 to 1,000; a uid, an e-mail address or a username that two of them have refuses \
-                all
+                The accounts, 1 to 1,000; a uid, an e-mail address, a username or an identity of a provider that two \
+                of them have refuses all
                 """),
             .optional(
                 "hashAlgorithm", \.hashAlgorithm,
@@ -216,7 +223,7 @@ extension Auth.Users {
                     "reason", \.reason,
                     """
                     As of `auth.users.create`, or `MISSING_LOCAL_ID`, `DUPLICATE_LOCAL_ID` (the account exists), \
-                    `INVALID_PASSWORD_HASH`, `INVALID_TIME`
+                    `FEDERATED_USER_ID_ALREADY_LINKED`, `INVALID_PROVIDER_ID`, `INVALID_PASSWORD_HASH`, `INVALID_TIME`
                     """),
                 .required("message", \.message, "What is right"))
 

@@ -15,7 +15,9 @@ extension Auth {
                 blank: Self(session: "", provider: "", createdAt: 0, usedAt: 0),
                 .required("session", \.session, "The id of the session: the claim `sid` of its ID tokens"),
                 .optional("label", \.label, "The name of the device, as `label` of the sign-in gave it"),
-                .required("provider", \.provider, "How the user signed in: `password` or `anonymous`"),
+                .required(
+                    "provider", \.provider,
+                    "How the user signed in: `password`, `anonymous`, `custom`, or the id of a provider"),
                 .required("createdAt", \.createdAt, "When the user signed in, in milliseconds since 1970"),
                 .required(
                     "usedAt", \.usedAt,

@@ -17,6 +17,7 @@ extension Auth {
         public var passwordLengthMin: Int
         public var codeSignIn: Bool
         public var continueDomains: [String]
+        public var providers: [String]
         public var emailDomains: [String]?
         public var hidesWhoExists: Bool?
         public var recentSignInSeconds: Int64?
@@ -36,6 +37,7 @@ extension Auth {
             .required("passwordLengthMin", \.passwordLengthMin, "The minimum length of passwords in characters"),
             .required("codeSignIn", \.codeSignIn, "Whether people sign in with a code of a mail"),
             .required("continueDomains", \.continueDomains, "The hosts of `continueUrl`"),
+            .required("providers", \.providers, "The ids of the providers that people sign in with"),
             .optional(
                 "emailDomains", \.emailDomains,
                 """
@@ -58,11 +60,13 @@ extension Auth {
             self.passwordLengthMin = passwordLengthMin
             codeSignIn = true
             continueDomains = []
+            providers = []
         }
 
         static var example: Settings {
             var settings = Settings(signUp: .open, anonymous: true, passwordSignIn: true, passwordLengthMin: 15)
             settings.continueDomains = ["chat.example.com"]
+            settings.providers = ["apple.com", "google.com"]
             settings.emailDomains = ["example.com"]
             settings.hidesWhoExists = true
             settings.recentSignInSeconds = 300

@@ -57,7 +57,7 @@ extension Auth.Users {
         public init() {}
     }
 
-    /// Exactly one of `uid`, `email`, `username`.
+    /// Exactly one of `uid`, `email`, `username`, and `provider` with `providerUid`.
     public struct Get: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.get"
@@ -69,19 +69,27 @@ extension Auth.Users {
         public var uid: String?
         public var email: String?
         public var username: String?
+        public var provider: String?
+        public var providerUid: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional(
-                "uid", \.uid, "The id of the user; exactly one of `uid`, `email` and `username`",
+                "uid", \.uid, "The id of the user; exactly one of `uid`, `email`, `username` and `provider`",
                 example: Auth.Account.example.uid),
             .optional(
                 "email", \.email,
                 """
-                The e-mail address, at most 254 bytes; exactly one of `uid`, `email` and `username`
+                The e-mail address, at most 254 bytes; exactly one of `uid`, `email`, `username` and `provider`
                 """),
             .optional(
-                "username", \.username, "The username; exactly one of `uid`, `email` and `username`", example: "masuo"))
+                "username", \.username, "The username; exactly one of `uid`, `email`, `username` and `provider`",
+                example: "masuo"),
+            .optional(
+                "provider", \.provider, "The id of a provider, together with `providerUid`", example: "google.com"),
+            .optional(
+                "providerUid", \.providerUid, "The user's id at that provider: `rawId` of `providerUserInfo`",
+                example: "110169484474386276334"))
 
         public init(uid: String? = nil, email: String? = nil, username: String? = nil) {
             self.uid = uid
@@ -155,6 +163,7 @@ extension Auth.Users {
         public var disabled: Bool?
         public var customAttributes: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
+        public var deleteProviders: [String]?
 
         public static let fields = Fields<Self>(
             blank: Self(uid: ""),
@@ -199,7 +208,11 @@ extension Auth.Users {
                 Attributes to remove; removing `email` or `password` ends all sessions. The last of `email` \
                 and `username` can only be removed together with `password` (`MISSING_EMAIL`); an attribute \
                 that is also set is refused (`INVALID_REQ_TYPE`)
-                """, example: [.photoUrl]))
+                """, example: [.photoUrl]),
+            .optional(
+                "deleteProviders", \.deleteProviders,
+                "Ids of providers whose identities no longer sign in to the account; also the last way to sign in",
+                example: ["google.com"]))
 
         public init(uid: String) { self.uid = uid }
     }

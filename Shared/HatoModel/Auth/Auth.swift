@@ -10,6 +10,7 @@ public enum Auth {
         Users.Invite.self,
         Users.Import.self, Users.Export.self,
         Code.Request.self, Code.Check.self, Code.Apply.self, SignInWithCode.self,
+        SignInWithProvider.self, SignInMethods.self, Providers.Set.self, Providers.List.self, Providers.Remove.self,
         CustomToken.Create.self, CustomToken.Signers.Set.self, CustomToken.Signers.List.self,
         CustomToken.Signers.Remove.self, SignInWithCustomToken.self,
         SessionCookie.Create.self, SessionCookie.Verify.self,

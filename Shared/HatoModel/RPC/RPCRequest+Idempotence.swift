@@ -104,6 +104,10 @@ extension Auth.Settings.Set {
     public var isIdempotent: Bool { true }
 }
 
+extension Auth.Providers.Set {
+    public var isIdempotent: Bool { true }
+}
+
 extension Auth.Keys.Revoke {
     public var isIdempotent: Bool { true }
 }
@@ -122,6 +126,7 @@ extension Auth.Account.Update {
     /// revoked.
     public var isIdempotent: Bool {
         email == nil && password == nil && username == nil && (deleteAttributes ?? []).isEmpty
+            && (deleteProviders ?? []).isEmpty
     }
 }
 

@@ -24,6 +24,26 @@ import Testing
         #expect(text(account.bytes) == whole)
     }
 
+    @Test func identitiesAndProvidersHaveTheseBytes() throws {
+        let linked =
+            #"{"uid":"u1","createdAt":1795000000000,"validSince":1795000000,"identities":["#
+            + #"{"provider":"google.com","uid":"1","email":"a@example.com","displayName":"A","photoUrl":"https://a.example"},"#
+            + #"{"provider":"apple.com","uid":"2"}]}"#
+        let account = try AccountRecord(Array(linked.utf8))
+        #expect(account.identities.map(\.uid) == ["1", "2"] && !account.isAnonymous)
+        #expect(text(account.bytes) == linked)
+        let key =
+            #"{"kty":"EC","kid":"k","crv":"P-256","x":"HhhTL9R1TALzBB2cdc6zO4P_2BrHzk_ogsyxyYvFiW4","#
+            + #""y":"pGwxHE4v9A3ZajZT5uRURdMt_khuztdcepDGoYiBwKM"}"#
+        for rest in [
+            #""trustsEmail":true,"isDiscovered":true,"keys":{"keys":[\#(key)]},"keysFetchedAt":5}"#,
+            #""allowsSignUp":true,"keys":{"keys":[\#(key)]}}"#,
+        ] {
+            let written = #"{"issuer":"https://issuer.example","clientIds":["a","b"],\#(rest)"#
+            #expect(text(try ProviderRecord("oidc.work", Array(written.utf8)).bytes) == written)
+        }
+    }
+
     @Test func sessionHasTheseBytes() throws {
         let id = [UInt8](repeating: 1, count: SessionRecord.idBytes)
         let hash = String(repeating: "-_v7", count: 10) + "-_s"

@@ -11,6 +11,10 @@ struct AccountChange: Sendable {
     var customAttributes: String?
     var disabled: Bool?
     var deletions: Set<Auth.AccountAttribute> = []
+    /// The ids of providers whose identities no longer sign in.
+    var deletedProviders: Set<String> = []
+    /// Whether no identity of any provider signs in any more.
+    var deletesIdentities = false
 
     init(_ form: AccountFormPolicy.Checked, passwordHash: PasswordHash?) {
         email = form.email
@@ -69,6 +73,7 @@ struct AccountChange: Sendable {
     }
 
     private func delete(_ account: inout AccountRecord) {
+        account.identities.removeAll { deletesIdentities || deletedProviders.contains($0.provider) }
         for attribute in deletions {
             switch attribute {
             case .email: account.email = nil

@@ -12,6 +12,8 @@ struct UserImportPolicy: Sendable {
         var row: Row
         var form: AccountFormPolicy.Checked
         var hash: PasswordHash?
+        /// Nil: the row says nothing of them.
+        var identities: [LinkedIdentity]?
     }
 
     /// Times of other clocks may be so much later than this one.
@@ -58,6 +60,8 @@ struct UserImportPolicy: Sendable {
             try Self.refuseRepeated(rows.map(\.uid), "DUPLICATE_LOCAL_ID")
             try Self.refuseRepeated(checked.map(\.form.email), "DUPLICATE_EMAIL")
             try Self.refuseRepeated(checked.map(\.form.username), "DUPLICATE_USERNAME")
+            let identities = checked.flatMap { $0.identities ?? [] }
+            try Self.refuseRepeated(identities.map { "\($0.uid) of \($0.provider)" }, "DUPLICATE_RAW_ID")
         } catch {
             throw .invalidFields([error])
         }
@@ -88,7 +92,38 @@ struct UserImportPolicy: Sendable {
             throw FieldProblem(
                 "email", "MISSING_EMAIL", "An e-mail address or a username is missing: the password needs one")
         }
-        return Checked(index: index, uid: uid, row: row, form: checked, hash: hash)
+        return Checked(
+            index: index, uid: uid, row: row, form: checked, hash: hash,
+            identities: try row.providerUserInfo.map(Self.identities))
+    }
+
+    private static let identitiesMax = 50
+    /// Of each text of an identity.
+    private static let textBytesMax = 2_048
+
+    private static func identities(
+        _ entries: [Auth.Account.Provider]
+    ) throws(FieldProblem) -> [LinkedIdentity] {
+        let entries = entries.filter { $0.providerId != "password" && $0.providerId != "phone" }
+        guard entries.count <= identitiesMax, Set(entries.map(\.providerId)).count == entries.count else {
+            throw FieldProblem(
+                "providerUserInfo", "INVALID_PROVIDER_ID",
+                "There should be one identity of each provider, at most \(identitiesMax)")
+        }
+        return try entries.map { (entry) throws(FieldProblem) in
+            let texts = [entry.email, entry.displayName, entry.photoUrl].compactMap { $0 }
+            guard ProviderForm.isProvider(entry.providerId), ProviderTokenVerifier.isUid(entry.rawId),
+                texts.allSatisfy({ $0.utf8.count <= textBytesMax && !$0.utf8.contains(0) })
+            else {
+                throw FieldProblem(
+                    "providerUserInfo", "INVALID_PROVIDER_ID",
+                    "providerId should be like google.com, and rawId have 1 to \(ProviderTokenVerifier.uidBytesMax) "
+                        + "bytes without control characters")
+            }
+            var identity = LinkedIdentity(provider: entry.providerId, uid: entry.rawId)
+            (identity.email, identity.displayName, identity.photoUrl) = (entry.email, entry.displayName, entry.photoUrl)
+            return identity
+        }
     }
 
     private func checkTime(_ name: String, _ value: Int64?) throws(FieldProblem) {
@@ -127,6 +162,7 @@ extension UserImportPolicy.Checked {
         account.lastRefreshAt = before?.lastRefreshAt
         account.signsInWithCode = form.email != nil && (row.emailLinkSignin ?? before?.signsInWithCode ?? false)
         account.signsInWithCustomToken = row.customAuth ?? before?.signsInWithCustomToken ?? false
+        account.identities = identities ?? before?.identities ?? []
         account.initialEmail = row.initialEmail ?? before?.initialEmail ?? form.email
         // Not the time of the row: tokens of a deleted account that had the uid must not be valid again.
         account.validSince = before?.validSince ?? now / 1000

@@ -76,13 +76,15 @@ extension CodeRecord {
     var needsPassword: Bool { type == .passwordReset || type == .invite }
     var takesPassword: Bool { needsPassword || type == .recoverEmail }
 
-    /// What it changes in its account. With an address that is brought back, the password of the thief does not stay.
+    /// What it changes in its account. With an address that is brought back, the password of the thief does not stay;
+    /// nor do identities of providers with it, or with a new password: a thief may have linked them.
     fileprivate func change(_ passwordHash: PasswordHash?) -> AccountChange {
         var change = AccountChange()
         change.emailVerified = true
         change.passwordHash = passwordHash
         if type == .changeEmail || type == .recoverEmail { change.email = to }
         if type == .recoverEmail, passwordHash == nil { change.deletions = [.password] }
+        change.deletesIdentities = type == .passwordReset || type == .recoverEmail
         return change
     }
 }

@@ -34,7 +34,7 @@ struct AccountMethods: AuthMethods {
         }
         let checked = try AccountFormPolicy(configuration, isOwn: true).check(
             form, names: [before.email, before.username].compactMap { $0 }, missing: missing)
-        let isCredential = Self.touchesCredential(form, deletions)
+        let isCredential = Self.touchesCredential(form, deletions) || request.deleteProviders?.isEmpty == false
         if isCredential { try requireRecentSignIn(user, before) }
         if user.hasToken {
             try attempts.admit(isCredential ? .credentialChange : .profileChange, of: user.uid, from: origin.address)
@@ -51,6 +51,7 @@ struct AccountMethods: AuthMethods {
         }
         var change = AccountChange(checked, passwordHash: hash)
         change.deletions = deletions
+        change.deletedProviders = Set(request.deleteProviders ?? [])
         return try await update(user, change, form, try service.newSession(nil, origin))
     }
 
@@ -87,11 +88,14 @@ struct AccountMethods: AuthMethods {
             let now = environment.now()
             let before = try AccountChecks.ownAccount(user, in: rows)
             try AccountChecks.refuse(Self.missingHalves(form, before, change.deletions))
-            if Self.touchesCredential(form, change.deletions) {
+            if Self.touchesCredential(form, change.deletions) || !change.deletedProviders.isEmpty {
                 try requireRecentSignIn(user, before, now: now)
                 _ = try service.ownSession(of: user, among: try SessionRows.ids(of: before.uid, in: rows))
             }
             var account = change.applied(to: before, now: now)
+            guard change.deletedProviders.isEmpty || account.hasSignInMethod(providers: service.providers.ids) else {
+                throw AuthError.lastSignInMethod
+            }
             try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
@@ -107,7 +111,7 @@ struct AccountMethods: AuthMethods {
             let held = try own.flatMap { try SessionRows.find($0, in: rows) }
             try FormerAddresses(service).issueCode(of: before, to: account, in: rows)
             record.label = held?.label
-            if let held, held.provider == .custom { (record.provider, record.claims) = (.custom, held.claims) }
+            if let held, held.provider != .anonymous { (record.provider, record.claims) = (held.provider, held.claims) }
             account.networks = newSession.device.mark.added(to: nil)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }

@@ -109,6 +109,10 @@ struct MovingMethods: AuthMethods {
             switch error {
             case .emailExists: FieldProblem("email", "EMAIL_EXISTS", "Another account has this e-mail address")
             case .usernameExists: FieldProblem("username", "USERNAME_EXISTS", "Another account has this username")
+            case .identityHasAccount:
+                FieldProblem(
+                    "providerUserInfo", "FEDERATED_USER_ID_ALREADY_LINKED",
+                    "Another account has one of these identities of providers")
             default:
                 FieldProblem(
                     "uid", "DUPLICATE_LOCAL_ID",
@@ -135,6 +139,7 @@ extension AccountRecord {
         row.initialEmail = initialEmail
         row.emailLinkSignin = signsInWithCode ? true : nil
         row.customAuth = signsInWithCustomToken ? true : nil
+        row.providerUserInfo = identities.isEmpty ? nil : identities.map(\.info)
         row.passwordHash = passwordHash?.text
         return row
     }

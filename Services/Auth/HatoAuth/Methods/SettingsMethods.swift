@@ -38,6 +38,7 @@ struct SettingsMethods: AuthMethods {
             passwordSignIn: configuration.allowsPasswordSignIn, passwordLengthMin: configuration.passwordLengthMin)
         settings.codeSignIn = configuration.allowsCodeSignIn
         settings.continueDomains = configuration.continueDomains
+        settings.providers = service.providers.ids
         return settings
     }
 

@@ -168,6 +168,7 @@ extension AccountName {
         case .uid(let uid): "uid:\(uid)"
         case .email(let email): "email:\(email)"
         case .username(let username): "username:\(username)"
+        case .identity(let provider, let uid): "identity:\(provider):\(uid)"
         }
     }
 }

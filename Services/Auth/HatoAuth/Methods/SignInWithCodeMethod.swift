@@ -101,12 +101,14 @@ struct SignInWithCodeMethod: AuthMethods {
             of: before.uid, countMax: configuration.limits.sessionsPerAccountMax, in: rows)
     }
 
-    /// The account with the address that is proved now. A password from before may be that of another person.
+    /// The account with the address that is proved now. A password from before, and identities of providers, may be
+    /// those of another person.
     private static func proved(_ before: AccountRecord, _ email: String, now: Int64) -> AccountRecord {
         var account = before
         if !before.emailVerified, before.email != nil {
             account.passwordHash = nil
             account.passwordUpdatedAt = nil
+            account.identities = []
             account.networks = nil
         }
         account.email = email

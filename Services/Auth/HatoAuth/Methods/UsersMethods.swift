@@ -75,6 +75,7 @@ struct UsersMethods: AuthMethods {
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
         change.deletions = deletions
+        change.deletedProviders = Set(request.deleteProviders ?? [])
         return try await apply(change, of: form, to: uid)
     }
 
@@ -124,11 +125,15 @@ struct UsersMethods: AuthMethods {
     private func accountName(_ request: Auth.Users.Get) throws -> AccountName {
         let policy = AccountFormPolicy(configuration)
         do {
-            switch (request.uid, request.email, request.username) {
-            case (let uid?, nil, nil): return .uid(uid)
-            case (nil, let email?, nil): return .email(try policy.email(email))
-            case (nil, nil, let username?): return .username(try policy.username(username))
-            default: throw FieldProblem("uid", "MISSING_IDENTIFIER", "Give exactly one of uid, email, username")
+            switch (request.uid, request.email, request.username, request.provider, request.providerUid) {
+            case (let uid?, nil, nil, nil, nil): return .uid(uid)
+            case (nil, let email?, nil, nil, nil): return .email(try policy.email(email))
+            case (nil, nil, let username?, nil, nil): return .username(try policy.username(username))
+            case (nil, nil, nil, let provider?, let uid?): return .identity(provider: provider, uid: uid)
+            default:
+                throw FieldProblem(
+                    "uid", "MISSING_IDENTIFIER",
+                    "Give exactly one of uid, email, username, and provider with providerUid")
             }
         } catch let problem as FieldProblem {
             throw AuthError.invalidFields([problem])

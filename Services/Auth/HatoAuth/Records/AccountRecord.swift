@@ -22,6 +22,8 @@ struct AccountRecord: Sendable {
     var signsInWithCode = false
     /// Whether it has signed in with a custom token.
     var signsInWithCustomToken = false
+    /// The identities of providers that sign in to it, one of each provider at most.
+    var identities: [LinkedIdentity] = []
     /// `NetworkMark`s of the last networks from which it has signed in, the newest first.
     var networks: [String]?
 
@@ -40,7 +42,15 @@ struct AccountRecord: Sendable {
 
     /// Whether its refresh token is the only credential.
     var isAnonymous: Bool {
-        passwordHash == nil && email == nil && username == nil && !signsInWithCustomToken
+        passwordHash == nil && email == nil && username == nil && identities.isEmpty && !signsInWithCustomToken
+    }
+
+    /// Whether its owner can sign in again.
+    ///
+    /// - Parameter providers: the ids of those that are set.
+    func hasSignInMethod(providers: [String]) -> Bool {
+        passwordHash != nil || (signsInWithCode && email != nil) || signsInWithCustomToken
+            || identities.contains { providers.contains($0.provider) }
     }
 
     /// The result of `auth.account.get` and other methods: never with the hash.
@@ -66,11 +76,18 @@ struct AccountRecord: Sendable {
             provider.photoUrl = photoUrl
             account.providerUserInfo = [provider]
         }
+        account.providerUserInfo += identities.map(\.info)
         return account
     }
 }
 
 extension AccountRecord: FieldObject {
+    /// Absent in the row of an account without one.
+    private var storedIdentities: [LinkedIdentity]? {
+        get { identities.isEmpty ? nil : identities }
+        set { identities = newValue ?? [] }
+    }
+
     static let fields = Fields<Self>(
         blank: Self(uid: "", createdAt: 0),
         .required("uid", \.uid),
@@ -90,6 +107,7 @@ extension AccountRecord: FieldObject {
         .optional("initialEmail", \.initialEmail),
         .flag("emailLinkSignin", \.signsInWithCode),
         .flag("customAuth", \.signsInWithCustomToken),
+        .optional("identities", \.storedIdentities),
         .optional("networks", \.networks))
 
     /// Throws `RecordError`.

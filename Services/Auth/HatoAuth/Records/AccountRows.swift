@@ -7,9 +7,10 @@ enum AccountName: Sendable, Hashable {
     /// Normalised, as it is stored.
     case email(String)
     case username(String)
+    case identity(provider: String, uid: String)
 }
 
-/// The accounts of a store with their two unique names. It reads first and writes after, as every transaction must.
+/// The accounts of a store with their unique names. It reads first and writes after, as every transaction must.
 enum AccountRows {
     static func find(_ uid: String, in rows: some StoreReading) throws -> AccountRecord? {
         try rows.row(AuthKey.account(uid)).map { try AccountRecord($0) }
@@ -21,6 +22,7 @@ enum AccountRows {
         case .uid(let uid): return try find(uid, in: rows)
         case .email(let email): pointer = AuthKey.email(email)
         case .username(let username): pointer = AuthKey.username(username)
+        case .identity(let provider, let uid): pointer = AuthKey.identity(provider, uid)
         }
         guard let uid = try rows.row(pointer) else { return nil }
         guard let account = try find(String(decoding: uid, as: UTF8.self), in: rows) else {
@@ -43,6 +45,13 @@ enum AccountRows {
         {
             throw AuthError.usernameExists
         }
+        for key in identityKeys(of: account).subtracting(identityKeys(of: before)) where try rows.row(key) != nil {
+            throw AuthError.identityHasAccount
+        }
+    }
+
+    private static func identityKeys(of account: AccountRecord?) -> Set<[UInt8]> {
+        Set((account?.identities ?? []).map { AuthKey.identity($0.provider, $0.uid) })
     }
 
     /// Writes an account whose names were checked in the same transaction.
@@ -56,6 +65,9 @@ enum AccountRows {
             if let old = before?.username { rows.deleteRow(AuthKey.username(old)) }
             if let new = account.username { rows.putRow(AuthKey.username(new), uid) }
         }
+        let (oldKeys, newKeys) = (identityKeys(of: before), identityKeys(of: account))
+        for key in oldKeys.subtracting(newKeys) { rows.deleteRow(key) }
+        for key in newKeys.subtracting(oldKeys) { rows.putRow(key, uid) }
         rows.putRow(AuthKey.account(account.uid), account.bytes)
         for event in AccountEvent.events(from: before, to: account) { rows.record(event) }
     }
@@ -75,6 +87,7 @@ enum AccountRows {
         rows.putRow(AuthKey.formerAccount(account.uid), former.bytes)
         if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
         if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
+        for key in identityKeys(of: account) { rows.deleteRow(key) }
         rows.deleteRow(AuthKey.account(account.uid))
         var event = AccountEvent(.deleted, of: account.uid)
         event.since = former.validSince

@@ -11,6 +11,9 @@ import HatoStorage
 /// | `s` session id | session |
 /// | `u` uid, 0, session id | nothing: the sessions of a user |
 /// | `d` uid | former account: what stays of a deleted one for a day |
+/// | `l` provider, 0, id at the provider | uid: the identities of accounts |
+/// | `i` id | provider |
+/// | `p` time of expiry in s, 8 bytes, SHA-256 | nothing: the ID tokens of providers that have signed in |
 /// | `k` kid | signing key |
 /// | `c` code id | code |
 /// | `b` address, 0, type | code id: the newest code of the type; of `changeEmail` with 0, uid at the end |
@@ -29,6 +32,7 @@ enum AuthKey {
     static let sessionsOfUsers = KeyRange(prefix: [UInt8(ascii: "u")])
     static let formerAccounts = KeyRange(prefix: [UInt8(ascii: "d")])
     static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
+    static let providers = KeyRange(prefix: [UInt8(ascii: "i")])
     static let codes = KeyRange(prefix: [UInt8(ascii: "c")])
     static let codesOfAddresses = KeyRange(prefix: [UInt8(ascii: "b")])
     static let recoveries = KeyRange(prefix: [UInt8(ascii: "o")])
@@ -46,6 +50,7 @@ enum AuthKey {
     static let pepperIDs = key("x", "pepper-ids".utf8)
     static let newestEvent = key("x", "newest-event".utf8)
     static let mailFigures = key("x", "mail-figures".utf8)
+    static let usedTokenCount = key("x", "used-provider-tokens".utf8)
 
     /// What is written where there is no code to write.
     static func noCode(_ index: Int) -> [UInt8] { key("x", "no-code-\(index)".utf8) }
@@ -56,6 +61,21 @@ enum AuthKey {
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
+    static func provider(_ id: String) -> [UInt8] { key("i", id.utf8) }
+    /// The id of a provider contains no NUL.
+    static func identity(_ provider: String, _ uid: String) -> [UInt8] {
+        key("l", provider.utf8) + [0] + Array(uid.utf8)
+    }
+
+    /// - Parameter expiresAt: seconds since 1970.
+    static func usedToken(_ hash: [UInt8], expiresAt: Int64) -> [UInt8] {
+        key("p", UInt64(max(0, expiresAt)).bigEndianBytes + hash)
+    }
+
+    /// Those that expire before a time, in seconds since 1970.
+    static func usedTokens(until time: Int64) -> KeyRange {
+        KeyRange(lower: key("p", []), upper: key("p", UInt64(max(0, time)).bigEndianBytes))
+    }
 
     static func code(_ id: [UInt8]) -> [UInt8] { key("c", id) }
 

@@ -45,7 +45,8 @@ struct IDTokenClaims {
         claims["email_verified"] = account.email.map { _ in .bool(account.emailVerified) }
         claims["phone_number"] = nil
         claims["provider_id"] = provider == .anonymous ? .string(provider.description) : nil
-        let identities: JSONObject = account.email.map { ["email": .array([.string($0)])] } ?? [:]
+        var identities: JSONObject = account.email.map { ["email": .array([.string($0)])] } ?? [:]
+        for identity in account.identities { identities[identity.provider] = .array([.string(identity.uid)]) }
         claims["firebase"] = .object([
             "identities": .object(identities), "sign_in_provider": .string(provider.description),
         ])

@@ -123,6 +123,9 @@ enum AuthSettings {
         flag("password-sign-in", \.allowsPasswordSignIn, "let people sign up and sign in with a password"),
         flag("code-sign-in", \.allowsCodeSignIn, "let people sign in with a code of a mail"),
         flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
+        flag(
+            "allow-private-providers", \.allowsPrivateProviders,
+            "let providers be on this machine, over plain http too, and in private networks"),
         flag("limit-loopback", \.limitsLoopback, "count attempts from loopback addresses too"),
     ]
 

@@ -52,8 +52,9 @@ import Testing
             names == [
                 "auth.signUp", "auth.signIn", "auth.sessions.fork", "auth.keys.rotate", "auth.account.delete",
                 "auth.users.create", "auth.users.delete", "auth.users.invite", "auth.code.request", "auth.code.check",
-                "auth.code.apply", "auth.signInWithCode", "auth.customToken.signers.remove",
-                "auth.signInWithCustomToken", "auth.mail.replay", "auth.mail.drop", "messages.push",
+                "auth.code.apply", "auth.signInWithCode", "auth.signInWithProvider", "auth.providers.remove",
+                "auth.customToken.signers.remove", "auth.signInWithCustomToken", "auth.mail.replay", "auth.mail.drop",
+                "messages.push",
                 "messages.databases.create", "messages.databases.drop",
                 "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
                 "notifier.triggers.remove", "notifier.dead.replay", "notifier.dead.drop",

@@ -1,0 +1,245 @@
+import HatoFetch
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+import Synchronization
+
+/// The providers as of the newest commit that changed them, readable from every thread, and the fetches of their keys.
+///
+/// The keys are in the store, so users whose key is here sign in while their provider is down. They are fetched again
+/// when a token names an unknown key (`ProviderKeyFetch`), and once a day, so that a key that the provider has
+/// withdrawn ends.
+final class ProviderDirectory: Sendable {
+    /// What the directory works with.
+    struct Parts: Sendable {
+        var store: any Store
+        var environment: AuthEnvironment
+        var discovery: ProviderDiscovery
+        var metrics: AuthMetrics
+        var limits: AuthLimits
+        /// Gets the documents of providers; nil: `discovery` does.
+        var documents: DocumentFetcher?
+    }
+
+    private struct Fetching: Sendable {
+        var machine = ProviderKeyFetch()
+        /// The fetch in progress; its outcome is why it failed.
+        var flight: Task<ProviderDiscovery.Failure?, Never>?
+    }
+
+    private struct State: Sendable {
+        var records: [String: ProviderRecord]
+        var version: UInt64 = 0
+        /// By issuer.
+        var fetches: [String: Fetching] = [:]
+        /// When a refused token was logged last, in milliseconds since 1970; nil: none.
+        var noticedAt: Int64?
+    }
+
+    /// Milliseconds after which keys are fetched again without a reason.
+    static let keysAreFresh: Int64 = 86_400_000
+
+    private let parts: Parts
+    private let state: Mutex<State>
+
+    init(_ records: [ProviderRecord], _ parts: Parts) {
+        self.parts = parts
+        state = Mutex(State(records: Dictionary(records.map { ($0.id, $0) }) { first, _ in first }))
+    }
+
+    /// The ids in their order.
+    var ids: [String] { state.withLock { $0.records.keys.sorted() } }
+
+    /// In the order of their ids.
+    var all: [ProviderRecord] { state.withLock { $0.records.values.sorted { $0.id < $1.id } } }
+
+    private func record(_ id: String) -> ProviderRecord? { state.withLock { $0.records[id] } }
+
+    /// Takes the providers of a commit, unless those of a later one are taken.
+    private func take(_ committed: Committed<[ProviderRecord]>) {
+        state.withLock { state in
+            guard committed.version > state.version else { return }
+            state.version = committed.version
+            state.records = Dictionary(committed.outcome.map { ($0.id, $0) }) { first, _ in first }
+            let issuers = Set(committed.outcome.map(\.issuer))
+            state.fetches = state.fetches.filter { issuers.contains($0.key) || $0.value.flight != nil }
+        }
+    }
+
+    /// Closes the connections to providers.
+    func shutdown() async { await parts.documents?.shutdown() }
+
+    // MARK: Changes by administrators
+
+    /// Sets a provider; without given keys they are fetched, unless they are here. Durable before it is in effect.
+    ///
+    /// - Throws: `AuthError` when its keys cannot be fetched, and when there are too many; the errors of the store.
+    func set(_ given: ProviderRecord) async throws -> ProviderRecord {
+        var record = given
+        if record.isDiscovered {
+            let before = self.record(record.id)
+            if let before, before.isDiscovered, before.issuer == record.issuer {
+                (record.keys, record.keysFetchedAt) = (before.keys, before.keysFetchedAt)
+            } else {
+                record.keysFetchedAt = parts.environment.now()
+                do { record.keys = try await parts.discovery.keys(of: record.issuer) } catch {
+                    throw AuthError.discoveryFailed("\(error)")
+                }
+            }
+        }
+        take(
+            try await parts.store.write { [record, countMax = parts.limits.providersMax] rows in
+                let others = try ProviderRows.all(in: rows).filter { $0.id != record.id }
+                guard others.count < countMax else { throw AuthError.tooManyProviders(countMax) }
+                ProviderRows.put(record, in: rows)
+                return others + [record]
+            })
+        return record
+    }
+
+    /// Throws `AuthError.providerNotFound`, and the errors of the store.
+    func remove(_ id: String) async throws {
+        take(
+            try await parts.store.write { rows in
+                let all = try ProviderRows.all(in: rows)
+                guard all.contains(where: { $0.id == id }) else { throw AuthError.providerNotFound }
+                rows.deleteRow(AuthKey.provider(id))
+                return all.filter { $0.id != id }
+            })
+    }
+
+    // MARK: Tokens
+
+    /// The user of a provider's ID token.
+    ///
+    /// - Throws: `AuthError` for a provider that is not set, a token that is refused, and keys that cannot be fetched.
+    func identity(_ provider: String, _ token: String, nonce: String?) async throws(AuthError) -> ProviderIdentity {
+        guard let record = record(provider) else { throw .unknownProvider }
+        do throws(ProviderTokenError) {
+            return try verify(record, token, nonce)
+        } catch {
+            guard error == .unknownKey, record.isDiscovered else {
+                throw .invalidProviderToken(error)
+            }
+        }
+        try await fetchMissedKey(of: record)
+        guard let record = self.record(provider) else { throw .unknownProvider }
+        do throws(ProviderTokenError) { return try verify(record, token, nonce) } catch {
+            throw .invalidProviderToken(error)
+        }
+    }
+
+    /// Logs why a token was refused, at most once a minute.
+    func note(_ error: ProviderTokenError, of provider: String) {
+        let now = parts.environment.now()
+        let isDue = state.withLock { state in
+            if let last = state.noticedAt, (0..<60_000).contains(now - last) { return false }
+            state.noticedAt = now
+            return true
+        }
+        guard isDue else { return }
+        parts.environment.logger.notice(
+            "a provider's ID token was refused",
+            metadata: ["provider": "\(provider)", "reason": "\(error.explanation)"])
+    }
+
+    private func verify(
+        _ record: ProviderRecord, _ token: String, _ nonce: String?
+    ) throws(ProviderTokenError) -> ProviderIdentity {
+        try record.verifier(tokenBytesMax: parts.limits.idTokenBytesMax)
+            .verify(token, nonce: nonce, now: parts.environment.now())
+    }
+
+    /// Returns at once when no fetch is allowed now. Throws `AuthError.providerUnavailable`.
+    private func fetchMissedKey(of record: ProviderRecord) async throws(AuthError) {
+        let now = parts.environment.now()
+        let (decision, flight) = state.withLock { state in
+            var fetching = state.fetches[record.issuer] ?? Fetching()
+            let decision = fetching.machine.keyWasMissed(now: now)
+            if decision == .fetch { begin(&fetching, record.issuer, now: now) }
+            state.fetches[record.issuer] = fetching
+            return (decision, fetching.flight)
+        }
+        switch decision {
+        case .refuse: return
+        case .unavailable(let wait): throw .providerUnavailable(retryAfterMilliseconds: wait)
+        case .fetch, .wait: break
+        }
+        guard let flight, await flight.value != nil else { return }
+        throw .providerUnavailable(retryAfterMilliseconds: ProviderKeyFetch.pause)
+    }
+
+    /// The task is unstructured because a caller that waits must not cancel it for the others; it ends with the
+    /// documents of the provider, which come within seconds or not at all.
+    private func begin(_ fetching: inout Fetching, _ issuer: String, now: Int64) {
+        fetching.machine.started(now: now)
+        fetching.flight = Task { await self.fetch(issuer, at: now) }
+    }
+
+    /// Fetches the keys of an issuer, and keeps them. Returns why it failed.
+    private func fetch(_ issuer: String, at now: Int64) async -> ProviderDiscovery.Failure? {
+        var failure: ProviderDiscovery.Failure?
+        do {
+            let keys = try await parts.discovery.keys(of: issuer)
+            take(
+                try await parts.store.write { rows in
+                    try ProviderRows.all(in: rows).map { before in
+                        guard before.isDiscovered, before.issuer == issuer else { return before }
+                        var record = before
+                        (record.keys, record.keysFetchedAt) = (keys, now)
+                        ProviderRows.put(record, in: rows)
+                        return record
+                    }
+                })
+        } catch let error as ProviderDiscovery.Failure {
+            failure = error
+        } catch {
+            failure = ProviderDiscovery.Failure("the store: \(error)")
+        }
+        if let failure {
+            parts.environment.notices.notice(
+                .failedVerification, "the keys of a provider could not be fetched", ["error": "\(failure)"],
+                level: .warning)
+        }
+        parts.metrics.count(failure == nil ? .providerKeysFetched : .providerKeysMissed)
+        state.withLock { state in
+            state.fetches[issuer]?.machine.ended(isSuccess: failure == nil)
+            state.fetches[issuer]?.flight = nil
+        }
+        return failure
+    }
+
+    // MARK: Upkeep
+
+    /// Fetches keys that are a day old. A failure leaves them.
+    func refreshKeys() async {
+        let now = parts.environment.now()
+        let old = Set(
+            all.filter { $0.isDiscovered && now - ($0.keysFetchedAt ?? 0) >= Self.keysAreFresh }.map(\.issuer))
+        for issuer in old.sorted() {
+            let flight = state.withLock { state in
+                var fetching = state.fetches[issuer] ?? Fetching()
+                if fetching.machine.keyWasMissed(now: now) == .fetch { begin(&fetching, issuer, now: now) }
+                state.fetches[issuer] = fetching
+                return fetching.flight
+            }
+            _ = await flight?.value
+        }
+    }
+}
+
+extension ProviderDirectory.Parts {
+    /// The parts of a service, whose documents come from the network unless its environment has others.
+    init(
+        _ configuration: AuthConfiguration, _ store: any Store, _ environment: AuthEnvironment, _ metrics: AuthMetrics
+    ) {
+        let documents = DocumentFetcher(
+            AddressGuard(.init(allowsPrivate: configuration.allowsPrivateProviders)), userAgent: "hato-auth")
+        self.init(
+            store: store, environment: environment,
+            discovery: ProviderDiscovery(
+                fetch: environment.fetchDocument ?? { try await documents.document(at: $0) }),
+            metrics: metrics, limits: configuration.limits, documents: documents)
+    }
+}
