@@ -35,7 +35,8 @@ struct MovingUsers {
                 {"users": [
                 {"localId": "masuo-1", "email": "masuo@example.com", "emailVerified": true, \(Self.firebaseHash),
                  "displayName": "マスオさん {\\"}", "lastSignedInAt": "1700000000000", "createdAt": "1600000000000",
-                 "phoneNumber": "+81312345678", "providerUserInfo": [{"providerId": "password"}, {"providerId": "google.com"}]},
+                 "phoneNumber": "+81312345678", "providerUserInfo": [{"providerId": "password"}, {"providerId": "apple.com"},
+                  {"providerId": "google.com", "rawId": "110169", "email": "masuo@gmail.com"}]},
                 {"localId": "wrong", "email": "x"},
                 {"localId": "sazae-1", "createdAt": "1600000000000", "disabled": true, "providerUserInfo": []}]}
                 """)
@@ -48,13 +49,14 @@ struct MovingUsers {
             #expect(imported.output["refused"] == 1)
             #expect(imported.error.contains("account 2 (wrong): The e-mail address is not one"), "\(imported.error)")
             #expect(imported.error.contains("1 accounts have phoneNumber, which is not kept"))
-            #expect(imported.error.contains("1 accounts have google.com, which is not kept"))
+            #expect(imported.error.contains("1 accounts have apple.com, which is not kept"))
             #expect(!FileManager.default.fileExists(atPath: file + ".progress"))
 
             let administrator = stack.client(.auth, as: .administrator)
             let account = try await administrator.call(Auth.Users.Get(uid: "masuo-1"))
             #expect(account.displayName == "マスオさん {\"}" && account.emailVerified)
             #expect(account.createdAt == 1_600_000_000_000 && account.lastLoginAt == 1_700_000_000_000)
+            #expect(account.providerUserInfo.map(\.rawId) == ["masuo@example.com", "110169"])
             #expect(try await administrator.call(Auth.Users.Get(uid: "sazae-1")).disabled)
             let session = try await Self.patientClient(of: stack).call(
                 Auth.SignIn(email: "masuo@example.com", password: "user1password"))

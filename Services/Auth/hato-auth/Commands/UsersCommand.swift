@@ -35,8 +35,14 @@ struct UsersCommand: AsyncParsableCommand {
         @Argument(help: "The uid.") var uid: String?
         @Option(help: "The e-mail address, instead of the uid.") var email: String?
         @Option(help: "The username, instead of the uid.") var username: String?
+        @Option(help: "A provider such as google.com, instead of the uid, with --provider-uid.") var provider: String?
+        @Option(help: "The user's id at that provider.") var providerUid: String?
 
-        func request() throws -> Auth.Users.Get { Auth.Users.Get(uid: uid, email: email, username: username) }
+        func request() throws -> Auth.Users.Get {
+            var request = Auth.Users.Get(uid: uid, email: email, username: username)
+            (request.provider, request.providerUid) = (provider, providerUid)
+            return request
+        }
     }
 
     struct Create: RequestCommand {

@@ -4,7 +4,7 @@ import HatoModel
 /// (`auth.users`), PocketBase (`users`), Hato itself.
 struct ForeignRow {
     var row: Auth.Users.Row
-    /// What of it has no place here, e.g. `phoneNumber`, `google.com`.
+    /// What of it has no place here, e.g. `phoneNumber`, or `google.com` without an id at the provider.
     var lost: Set<String> = []
 
     /// A member of another kind than expected.
@@ -39,10 +39,22 @@ struct ForeignRow {
         row.passwordHash = try reader.text("passwordHash", "encrypted_password") ?? reader.hash("password")
         row.salt = try reader.text("salt")
         if try reader.text("phoneNumber", "phone") != nil { lost.insert("phoneNumber") }
-        for provider in object["providerUserInfo"]?.array ?? [] {
-            guard let id = provider["providerId"]?.string, id != "password" else { continue }
-            lost.insert(id == "phone" ? "phoneNumber" : id)
+        row.providerUserInfo = object["providerUserInfo"]?.array.map { providers in
+            providers.compactMap { identity($0) }
         }
+    }
+
+    private mutating func identity(_ provider: JSONValue) -> Auth.Account.Provider? {
+        guard let id = provider["providerId"]?.string, id != "password" else { return nil }
+        guard id != "phone", let rawId = provider["rawId"]?.string, !rawId.isEmpty else {
+            lost.insert(id == "phone" ? "phoneNumber" : id)
+            return nil
+        }
+        var identity = Auth.Account.Provider(providerId: id, rawId: rawId)
+        identity.email = provider["email"]?.string
+        identity.displayName = provider["displayName"]?.string
+        identity.photoUrl = provider["photoUrl"]?.string
+        return identity
     }
 
     /// The members of a row by any of their names.
