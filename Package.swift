@@ -200,7 +200,8 @@ let package = Package(
         unitTests(
             of: "HatoNotifier",
             [
-                "HatoFetch", "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoFetch", "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC",
+                "HatoStorage",
                 "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),

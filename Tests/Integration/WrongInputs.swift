@@ -123,6 +123,12 @@ struct WrongInputs {
         Case("hato-notifier devices register http://a/ --secret-file @/none", 74, "cannot read '@/none'"),
         Case("hato-auth account get --token-file @/none", 74, "cannot read '@/none': no such file"),
         Case("hato-auth account get --token a --token-file @/file", 64, "one of --token, --token-file and"),
+        Case("hato-auth custom-token sign-in --custom-token-file @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-auth custom-token sign-in --token-file @/file", 64, "no custom token: give a file with it"),
+        Case("hato-auth custom-token create masuo --claims 5", 64, "--claims: give a JSON object"),
+        Case("hato-auth signers set --service-account-file @/file", 64, "@/file has no JSON object with the members"),
+        Case("hato-auth signers set --email a@example.com", 64, "--email and --public-key-file"),
+        Case("hato-auth audit --type x", 64, "--type x: give one of signedUp, signedIn"),
         Case("hato-auth no-such-command", 64, "no-such-command"),
     ]
 

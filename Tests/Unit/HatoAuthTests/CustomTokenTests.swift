@@ -138,6 +138,24 @@ struct CustomTokenTests {
         #expect(try await bench.signIn(customToken: try bench.customToken()).isNewUser)
     }
 
+    /// Whether the token makes the account anew or there is another one with the uid.
+    @Test(arguments: [false, true])
+    func tokenOfADeletedAccountIsOfNoUseForTheNextOne(isMadeAnew: Bool) async throws {
+        let bench = try await AuthBench.open()
+        let stolen = try bench.customToken()
+        _ = try await bench.signIn(customToken: stolen)
+        bench.pass(seconds: 60)
+        _ = try await bench.service.users.deleteUser(Auth.Users.Delete(uid: "masuo-1"))
+        bench.pass(seconds: 60)
+        if isMadeAnew {
+            var create = Auth.Users.Create()
+            create.uid = "masuo-1"
+            _ = try await bench.service.users.createUser(create)
+        }
+        #expect(await wireError { try await bench.signIn(customToken: stolen) }?.reason == "INVALID_CUSTOM_TOKEN")
+        #expect(try await bench.signIn(customToken: try bench.customToken()).isNewUser == !isMadeAnew)
+    }
+
     @Test func aServerMayMakeTheTokenBeforeTheAccount() async throws {
         let bench = try await AuthBench.open()
         let token = try bench.customToken("masuo-1")

@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoFollow
 import HatoModel
 import HatoPush

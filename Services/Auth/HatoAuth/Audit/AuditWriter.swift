@@ -53,12 +53,11 @@ final class AuditWriter: Sendable {
         await write(log.withLock { $0.isEmpty ? [] : $0.taken(now: now) })
     }
 
-    /// Deletes entries that are kept no longer, the oldest 100,000 at most; a page per transaction.
+    /// Deletes entries that are kept no longer, the oldest first, a page per transaction, until the task is cancelled.
     func forget(olderThanDays days: Int64) async throws {
-        let (page, pagesMax) = (500, 200)
         let old = environment.now() - days * 86_400_000
-        for _ in 0..<pagesMax {
-            let keys = try await store.read { try AuditRows.keys(before: old, countMax: page, in: $0) }
+        while !Task.isCancelled {
+            let keys = try await store.read { try AuditRows.keys(before: old, countMax: 500, in: $0) }
             guard !keys.isEmpty else { return }
             _ = try await store.write { rows in
                 for key in keys { rows.deleteRow(key) }

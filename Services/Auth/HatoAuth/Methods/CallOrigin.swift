@@ -16,7 +16,9 @@ struct CallOrigin: Sendable {
         caller = context.caller
         let connection = context.connection
         address = connection.clientAddress
-        if context.caller.isAdministrator || context.isByAdministrator {
+        // Also on a connection that an administrator authenticated as a user: it has no token.
+        let isImpersonated = if case .user(let user) = context.caller { !user.hasToken } else { false }
+        if context.caller.isAdministrator || context.isByAdministrator || isImpersonated {
             by = context.service.map { "service:\($0)" } ?? "administrator"
         }
         hasGone = { connection.isClosed }

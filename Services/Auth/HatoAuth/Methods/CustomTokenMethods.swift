@@ -177,7 +177,8 @@ struct CustomTokenMethods: AuthMethods {
             }
             guard before?.disabled != true else { throw AuthError.userDisabled }
             var account = try before ?? AccountRows.newAccount(token.uid, at: now, in: rows)
-            try Self.refuseEnded(token, of: account)
+            let former = try rows.row(AuthKey.formerAccount(token.uid)).map { try FormerAccountRecord($0) }
+            try Self.refuseEnded(token, of: account, after: former)
             let surplus = try SessionRows.surplus(of: account.uid, countMax: sessionsMax, in: rows)
             account.signsInWithCustomToken = true
             account.lastLoginAt = now
@@ -194,10 +195,13 @@ struct CustomTokenMethods: AuthMethods {
 
     /// What ends the sessions of a user ends the custom tokens from before, too: a thief who has one would be in again.
     /// Clocks of two machines differ by some seconds, and a server may make the token before it makes the account.
-    private static func refuseEnded(_ token: CustomTokenVerifier.Verified, of account: AccountRecord) throws(AuthError)
-    {
-        guard account.validSince > account.createdAt / 1000 else { return }
-        guard token.issuedAt + clockLeeway >= account.validSince else {
+    ///
+    /// - Parameter former: the last account that had the uid, if it was deleted within a day.
+    private static func refuseEnded(
+        _ token: CustomTokenVerifier.Verified, of account: AccountRecord, after former: FormerAccountRecord?
+    ) throws(AuthError) {
+        let ended = account.validSince > account.createdAt / 1000 ? account.validSince : 0
+        guard token.issuedAt + clockLeeway >= max(ended, former?.validSince ?? 0) else {
             throw .token(.invalidCustomToken("the sessions of its user were ended after it was made"))
         }
     }

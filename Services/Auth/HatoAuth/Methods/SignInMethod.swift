@@ -158,7 +158,7 @@ struct SignInMethod: AuthMethods {
 extension AccountName {
     fileprivate var text: String {
         switch self {
-        case .uid(let text), .email(let text), .username(let text): text
+        case .uid(let text), .email(let text), .username(let text), .identity(_, let text): text
         }
     }
 

@@ -38,6 +38,7 @@ struct SignInWithProviderMethod: AuthMethods {
                 linked: outcome.linked)
         } catch let error as AuthError {
             metrics.count(.providerSignInRefused)
+            service.auditWriter.signInFailed(error)
             if case .invalidProviderToken(let why) = error { service.providers.note(why, of: request.provider) }
             throw error
         }

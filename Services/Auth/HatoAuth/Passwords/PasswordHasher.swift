@@ -44,7 +44,7 @@ final class PasswordHasher: Sendable {
         threadTime = environment.threadTime
         dummy = PasswordHash(
             cost: configuration.scrypt, salt: environment.randomBytes(PasswordHash.saltBytes),
-            hash: environment.randomBytes(PasswordHash.hashBytes))
+            hash: environment.randomBytes(PasswordHash.hashBytes), pepperID: configuration.pepper.currentID)
     }
 
     /// The number of passwords that wait for a thread.

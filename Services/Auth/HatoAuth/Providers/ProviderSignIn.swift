@@ -57,7 +57,7 @@ struct ProviderSignIn: Sendable {
         var change = try self.change(provider, now: now, in: rows)
         if change.account.disabled { throw AuthError.userDisabled }
         if change.endsSessions, change.before != nil { change.account.endTokens(at: now) }
-        change.account.setInfo(of: identity)
+        setInfo(of: &change.account)
         change.account.lastLoginAt = now
         change.account.networks = session.device.mark.added(to: change.account.networks)
         let (before, account) = (change.before, change.account)
@@ -69,6 +69,7 @@ struct ProviderSignIn: Sendable {
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         for code in recoveries { CodeRows.delete(code, in: rows) }
         SessionRows.put(record, in: rows)
+        rows.audit(.signedIn, of: record)
         UsedProviderTokens.put(identity, count: usedCount, in: rows)
         return Outcome(
             granted: AuthService.Granted(account: account, record: record, at: now), isNewUser: change.isNewUser,
@@ -196,21 +197,23 @@ struct ProviderSignIn: Sendable {
         let photoUrl = try? forms.check(AccountForm(photoUrl: identity.photoUrl)).photoUrl
         account.photoUrl = account.photoUrl ?? photoUrl
     }
+
+    /// Keeps what the provider says now of the identity, as far as it is short enough.
+    private func setInfo(of account: inout AccountRecord) {
+        guard let index = account.identities.firstIndex(where: { $0.provider == identity.provider }) else { return }
+        func kept(_ text: String?, _ old: String?) -> String? {
+            guard let text, text.utf8.count <= 2_048, !text.utf8.contains(0) else { return old }
+            return text
+        }
+        var linked = account.identities[index]
+        linked.email = kept(identity.email, linked.email)
+        linked.displayName = kept(identity.displayName, linked.displayName)
+        linked.photoUrl = kept(identity.photoUrl, linked.photoUrl)
+        account.identities[index] = linked
+    }
 }
 
 extension AccountRecord {
     /// Whether an identity of the provider signs in to it.
     fileprivate func has(_ provider: String) -> Bool { identities.contains { $0.provider == provider } }
-
-    /// What the provider says now of the identity, as far as it is short enough to keep.
-    fileprivate mutating func setInfo(of identity: ProviderIdentity) {
-        guard let index = identities.firstIndex(where: { $0.provider == identity.provider }) else { return }
-        func kept(_ text: String?, _ old: String?) -> String? {
-            guard let text, text.utf8.count <= 2_048, !text.utf8.contains(0) else { return old }
-            return text
-        }
-        identities[index].email = kept(identity.email, identities[index].email)
-        identities[index].displayName = kept(identity.displayName, identities[index].displayName)
-        identities[index].photoUrl = kept(identity.photoUrl, identities[index].photoUrl)
-    }
 }

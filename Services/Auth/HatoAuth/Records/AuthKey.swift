@@ -22,7 +22,7 @@ import HatoStorage
 /// | `w` 0 or 1, time in ms, 8 bytes, mail id | nothing: when a mail is sent next; 0: to an account |
 /// | `g` mail id | nothing: the dead mails |
 /// | `y` e-mail | service account whose custom tokens are taken |
-/// | `l` time in ms, 8 bytes, version, 8 bytes, number, 2 bytes | audit entry |
+/// | `j` time in ms, 8 bytes, version, 8 bytes, number, 2 bytes | audit entry |
 /// | `h` uid, 0, the same | nothing: the audit entries of an account |
 /// | `t` time in ms, 8 bytes | version: the store had it at that time |
 /// | `x` name | metadata of the service |
@@ -41,7 +41,7 @@ enum AuthKey {
     static let mailsBySendTime = [KeyRange(prefix: [UInt8(ascii: "w"), 0]), KeyRange(prefix: [UInt8(ascii: "w"), 1])]
     static let deadMails = KeyRange(prefix: [UInt8(ascii: "g")])
     static let signers = KeyRange(prefix: [UInt8(ascii: "y")])
-    static let audits = KeyRange(prefix: [UInt8(ascii: "l")])
+    static let audits = KeyRange(prefix: [UInt8(ascii: "j")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let settings = key("x", "settings".utf8)
@@ -119,7 +119,7 @@ enum AuthKey {
         email.map { KeyRange(lower: signer($0) + [0], upper: signers.upper) } ?? signers
     }
 
-    static func audit(_ id: [UInt8]) -> [UInt8] { key("l", id) }
+    static func audit(_ id: [UInt8]) -> [UInt8] { key("j", id) }
     static func audit(_ id: [UInt8], of uid: String) -> [UInt8] { audits(of: uid).lower + id }
     static func audits(of uid: String) -> KeyRange { KeyRange(prefix: key("h", uid.utf8) + [0]) }
 

@@ -100,7 +100,9 @@ final class AuthTransaction: StoreReading, StoreWriting {
             var record = AuditRecord(type, of: session.uid)
             record.session = SessionName.text(session.id, key: key)
             record.provider = session.provider.description
-            (record.address, record.label) = (session.address, session.label)
+            record.label = session.label
+            // A used token is presented from elsewhere: the address is that of the call.
+            record.address = type == .refreshReused ? nil : session.address
             return record
         }
     }

@@ -41,11 +41,11 @@ struct CustomTokenCommand: AsyncParsableCommand {
             help: ArgumentHelp(
                 "The file whose first line is the custom token; without it, a line of stdin is read.",
                 valueName: "file"))
-        var tokenFile: String?
+        var customTokenFile: String?
         @Option(help: "The name of the device, in the list of sessions.") var label: String?
 
         func request() throws -> Auth.SignInWithCustomToken {
-            Auth.SignInWithCustomToken(token: try SecretInput.line("custom token", in: tokenFile), label: label)
+            Auth.SignInWithCustomToken(token: try SecretInput.line("custom token", in: customTokenFile), label: label)
         }
     }
 }
