@@ -9,7 +9,7 @@ SWIFT_FLAGS = --explicit-target-dependency-import-check error
 # the end of a long list of open files.
 PROGRAM_TESTS = ^Integration\.
 FAULT_TESTS = ^Fault\.
-WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Follow|Identity|Mail|Push)Tests\.
+WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Fetch|Follow|Identity|Mail|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
 DEBIAN_PACKAGES = libargon2-dev libcrypt-dev librocksdb-dev libssl-dev zlib1g-dev
 # Release binaries for Linux contain the Swift runtime and RocksDB: scripts/static-libraries has the reasons.

@@ -75,7 +75,7 @@ public struct DocumentFetcher: Sendable {
             group.addTask { await get(url) }
             group.addTask { () -> Result<[UInt8], FetchError> in
                 try? await Task.sleep(for: limits.timeout)
-                return .failure(.late(seconds: Int(limits.timeout.components.seconds)))
+                return .failure(late)
             }
             // The one that ends first ends the other one.
             let first = await group.next()
@@ -88,9 +88,13 @@ public struct DocumentFetcher: Sendable {
     /// Closes the connections; one that is in use is closed after its document.
     public func shutdown() async { await clients.shutdown() }
 
+    private var late: FetchError { .late(seconds: Int(limits.timeout.components.seconds)) }
+
     private func get(_ url: String) async -> Result<[UInt8], FetchError> {
         let admitted: AddressGuard.Admitted
-        do { admitted = try await addressGuard.admit(url, for: LookUpCaller(uid: "", isDelivery: false)) } catch {
+        // Turns of look-ups are by host: one whose name servers do not respond delays no other.
+        let caller = LookUpCaller(uid: (try? StrictURL(url))?.host ?? "", isDelivery: false)
+        do { admitted = try await addressGuard.admit(url, for: caller) } catch {
             return .failure(.refused(error))
         }
         guard admitted.url.scheme == "https" || admitted.address.isLoopback else {
@@ -116,6 +120,8 @@ public struct DocumentFetcher: Sendable {
             }
             return .success(bytes)
         } catch let error as HTTPClientError {
+            // The client has the same limit: whichever clock is first.
+            if [.deadlineExceeded, .connectTimeout].contains(error) { return .failure(late) }
             return .failure(.noResponse(error.shortDescription))
         } catch {
             return .failure(.noResponse(String(String(describing: error).prefix(200))))

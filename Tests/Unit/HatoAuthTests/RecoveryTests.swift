@@ -213,6 +213,24 @@ struct RecoveryTests {
         #expect(account.email == Self.masuo)
     }
 
+    /// Also when an identity of the thief is all that is left to sign in with.
+    @Test func thiefThatLinksAnIdentityEndsNoCode() async throws {
+        let mails = MailCatcher()
+        let (bench, session) = try await verified(mails)
+        let issuer = try TestIssuer()
+        try await bench.trust(issuer)
+        var request = Auth.Account.Update()
+        request.deleteAttributes = [.email, .username, .password]
+        let left = try await bench.service.accounts.updateAccount(request, try await bench.origin(session))
+        try await bench.sendMails()
+        bench.pass(seconds: 2)
+        let token = try bench.token(issuer) { $0["email"] = .string(Self.thief) }
+        _ = try await bench.signIn(provider: token) { $0.link = left.idToken }
+        _ = try await bench.apply(try recovery(mails))
+        let account = try await bench.service.users.user(Auth.Users.Get(uid: session.uid))
+        #expect(account.email == Self.masuo && account.emailVerified)
+    }
+
     @Test func theFreedAddressIsTakenFromAnAccountThatDidNotProveIt() async throws {
         let mails = MailCatcher()
         let (bench, session) = try await verified(mails)

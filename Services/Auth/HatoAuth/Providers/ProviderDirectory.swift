@@ -217,7 +217,7 @@ final class ProviderDirectory: Sendable {
         let now = parts.environment.now()
         let old = Set(
             all.filter { $0.isDiscovered && now - ($0.keysFetchedAt ?? 0) >= Self.keysAreFresh }.map(\.issuer))
-        for issuer in old.sorted() {
+        for issuer in old.sorted() where !Task.isCancelled {
             let flight = state.withLock { state in
                 var fetching = state.fetches[issuer] ?? Fetching()
                 if fetching.machine.keyWasMissed(now: now) == .fetch { begin(&fetching, issuer, now: now) }

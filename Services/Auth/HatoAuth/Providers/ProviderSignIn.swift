@@ -63,7 +63,8 @@ struct ProviderSignIn: Sendable {
         let (before, account) = (change.before, change.account)
         try AccountRows.checkNames(of: account, replacing: before, in: rows)
         let ended = try endedSessions(change, in: rows)
-        let recoveries = change.endsSessions ? try CodeRows.recoveries(of: account.uid, in: rows) : []
+        // Linking ends no code: a thief of the account, too, can link an identity of theirs.
+        let recoveries = change.endsSessions && own == nil ? try CodeRows.recoveries(of: account.uid, in: rows) : []
         let record = session.record(of: account, now: now, by: try SignInProvider(identity.provider))
         AccountRows.put(account, replacing: before, in: rows)
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
