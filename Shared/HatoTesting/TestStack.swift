@@ -143,8 +143,9 @@ public final class TestStack: Sendable {
     /// - Throws: the `RPCError` of the call.
     public func newUser(email: String? = nil, password: String = "correct horse battery") async throws -> Auth.Session {
         let client = client(.auth)
-        let session = try await client.call(Auth.SignUp(email: email, password: email == nil ? nil : password))
+        let result = try await client.call(Auth.SignUp(email: email, password: email == nil ? nil : password))
         await client.close()
+        guard let session = result.session else { throw TestStackError.noSession }
         return session
     }
 }
@@ -156,6 +157,8 @@ public enum TestStackError: Error, Sendable, CustomStringConvertible {
     case endedEarly(status: Int32, log: String)
     case neverReady(log: String)
     case badReadyLine(String)
+    /// A sign-up without a session as its result.
+    case noSession
 
     public var description: String {
         switch self {
@@ -164,6 +167,7 @@ public enum TestStackError: Error, Sendable, CustomStringConvertible {
         case .cannotStart(let path, let reason): "\(path) did not start: \(reason)"
         case .endedEarly(let status, let log): "hato-dev ended with status \(status) before it was ready:\n\(log)"
         case .neverReady(let log): "hato-dev was not ready in time:\n\(log)"
+        case .noSession: "auth.signUp returned no session"
         case .badReadyLine(let line): "this library does not understand the ready line of hato-dev: \(line)"
         }
     }

@@ -50,7 +50,7 @@ struct FollowKillTests {
         var users: [User] = []
         for number in 0..<Self.users {
             let name = "\(round)-\(number)"
-            let session = try await auth.call(Auth.SignUp(displayName: name), credential: nil)
+            let session = try #require(try await auth.call(Auth.SignUp(displayName: name), credential: nil).session)
             // The notifier may still be fetching the keys that verify the token.
             _ = try await waiting(for: "the registration of a device") {
                 try? await notifier.call(

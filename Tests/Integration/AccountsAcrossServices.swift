@@ -62,7 +62,7 @@ struct AccountsAcrossServices {
 
             var request = Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオさん")
             request.idToken = anonymous.idToken
-            let full = try await auth.call(request)
+            let full = try #require(try await auth.call(request).session)
             #expect(full.uid == anonymous.uid)
             #expect(try await texts(stack, full) == ["ただいま"])
             try await push(stack, full, "おかえり")
@@ -92,8 +92,10 @@ struct AccountsAcrossServices {
     @Test func rulesSeeTheClaimsOfRealTokens() async throws {
         try await TestStack.run { stack in
             let (auth, administrator) = (Self.patientClient(of: stack), stack.client(.auth, as: .administrator))
-            let signedUp = try await auth.call(
-                Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオ"))
+            let signedUp = try #require(
+                try await auth.call(
+                    Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオ")
+                ).session)
             var change = Auth.Users.Update(uid: signedUp.uid)
             change.emailVerified = true
             change.customAttributes = #"{"staff":true,"level":3}"#

@@ -23,7 +23,7 @@ struct EncryptedKeys {
         let encrypted = arguments + ["--key-encryption-file", keys]
         let first = try await ServingProgram("hato-auth", encrypted, in: folder)
         var client = try first.client()
-        let session = try await client.call(Auth.SignUp())
+        let session = try #require(try await client.call(Auth.SignUp()).session)
         _ = try await client.call(Auth.Keys.Rotate())
         await client.close()
         await first.stop()

@@ -117,7 +117,7 @@ struct EndedAccounts {
         try await TestStack.run(["--rules", "chat"]) { stack in
             let (auth, administrator) = (stack.client(.auth), stack.client(.auth, as: .administrator))
             let reader = stack.client(.messages, as: .user(idToken: try await stack.newUser().idToken))
-            let masuo = try await auth.call(Auth.SignUp(displayName: "マスオさん"))
+            let masuo = try #require(try await auth.call(Auth.SignUp(displayName: "マスオさん")).session)
             func profile() async throws -> [JSONValue] {
                 var values: [JSONValue] = []
                 for child in ["name", "photo"] {

@@ -48,7 +48,6 @@ struct MovingUsers {
             #expect(imported.output["accounts"] == 3 && imported.output["imported"] == 2, "\(imported.error)")
             #expect(imported.output["refused"] == 1)
             #expect(imported.error.contains("account 2 (wrong): The e-mail address is not one"), "\(imported.error)")
-            #expect(imported.error.contains("1 accounts have phoneNumber, which is not kept"))
             #expect(imported.error.contains("1 accounts have apple.com, which is not kept"))
             #expect(!FileManager.default.fileExists(atPath: file + ".progress"))
 
@@ -56,7 +55,8 @@ struct MovingUsers {
             let account = try await administrator.call(Auth.Users.Get(uid: "masuo-1"))
             #expect(account.displayName == "マスオさん {\"}" && account.emailVerified)
             #expect(account.createdAt == 1_600_000_000_000 && account.lastLoginAt == 1_700_000_000_000)
-            #expect(account.providerUserInfo.map(\.rawId) == ["masuo@example.com", "110169"])
+            #expect(account.providerUserInfo.map(\.rawId) == ["masuo@example.com", "+81312345678", "110169"])
+            #expect(account.phoneNumber == "+81312345678")
             #expect(try await administrator.call(Auth.Users.Get(uid: "sazae-1")).disabled)
             let session = try await Self.patientClient(of: stack).call(
                 Auth.SignIn(email: "masuo@example.com", password: "user1password"))
@@ -72,7 +72,7 @@ struct MovingUsers {
                 """
                 {"id":"7d0c1f0a-0000-4000-8000-000000000001","email":"a@example.com","encrypted_password":"\(Self.bcrypt)",\
                 "email_confirmed_at":"2023-05-06 07:08:09.123456+00","created_at":"2023-05-06 07:08:09.123456+00",\
-                "last_sign_in_at":null,"phone":"","raw_user_meta_data":{"full_name":"A","avatar_url":"https://a.example/p.png"},\
+                "last_sign_in_at":null,"phone":"819012345678","raw_user_meta_data":{"full_name":"A","avatar_url":"https://a.example/p.png"},\
                 "banned_until":"2999-01-01T00:00:00+09:00"}
                 {"id":"pocketbase00001","email":"b@example.com","username":"users12345","name":"B","verified":true,\
                 "password":"\(Self.bcrypt)","created":"2022-02-28 23:59:59.500Z","tokenKey":"secret"}
@@ -86,6 +86,7 @@ struct MovingUsers {
             let gotrue = try await administrator.call(Auth.Users.Get(email: "a@example.com"))
             #expect(gotrue.uid == "7d0c1f0a-0000-4000-8000-000000000001" && gotrue.disabled && gotrue.emailVerified)
             #expect(gotrue.createdAt == 1_683_356_889_123 && gotrue.displayName == "A")
+            #expect(gotrue.phoneNumber == "+819012345678")
             #expect(gotrue.photoUrl == "https://a.example/p.png" && gotrue.lastLoginAt == nil)
             let pocketBase = try await administrator.call(Auth.Users.Get(username: "users12345"))
             #expect(pocketBase.displayName == "B" && pocketBase.createdAt == 1_646_092_799_500)

@@ -141,8 +141,10 @@ struct Restoring {
         let folder = try TemporaryFolder()
         let quick = ["--scrypt-log-n", "4", "--scrypt-p", "1"]
         let (early, late) = try await serve("auth", "data", in: folder, quick) { program, client in
-            let early = try await client.call(
-                Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオさん"))
+            let early = try #require(
+                try await client.call(
+                    Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオさん")
+                ).session)
             let answer = try await backup("auth", "first", program, in: folder)
             #expect(answer["name"] == "first")
             #expect((answer["version"]?.number ?? 0) > 0)
@@ -157,8 +159,10 @@ struct Restoring {
                     method: "auth.backup", params: ["name": "second"], credential: early.idToken)
             }
             #expect(user?.code == .permissionDenied)
-            let late = try await client.call(
-                Auth.SignUp(email: "katsuo@example.com", password: "baseball-after-school", displayName: "カツオ"))
+            let late = try #require(
+                try await client.call(
+                    Auth.SignUp(email: "katsuo@example.com", password: "baseball-after-school", displayName: "カツオ")
+                ).session)
             return (early, late)
         }
 

@@ -4,6 +4,7 @@ enum AuthError: Error, Sendable, Hashable {
     case invalidFields([FieldProblem])
     case emailExists
     case usernameExists
+    case phoneNumberExists
     case uidExists
     /// The account that an ID token names has credentials already.
     case hasCredentials

@@ -46,6 +46,8 @@ public struct AuthLimits: Limits, Hashable {
     public var signUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
     /// Anonymous sign-ups from one address.
     public var anonymousSignUpsPerAddress = RateLimit(burst: 60, perMinute: 10)
+    /// Forms that one address checks with `dryRun`.
+    public var signUpChecksPerAddress = RateLimit(burst: 100, perMinute: 60)
     /// Requests for codes from one address.
     public var codesPerAddress = RateLimit(burst: 30, perMinute: 10)
     /// Requests for codes from all addresses: each sends a mail.
@@ -133,6 +135,12 @@ public struct AuthLimits: Limits, Hashable {
         Limit(
             "anonymous-per-address-minute", \.anonymousSignUpsPerAddress.perMinute, rate,
             "anonymous sign-ups of one address a minute in the long run"),
+        Limit(
+            "sign-up-checks-per-address-burst", \.signUpChecksPerAddress.burst, rate,
+            "forms of one address checked at once without a sign-up; 0: no limit"),
+        Limit(
+            "sign-up-checks-per-address-minute", \.signUpChecksPerAddress.perMinute, rate,
+            "forms of one address checked a minute in the long run"),
         Limit(
             "codes-per-address-burst", \.codesPerAddress.burst, rate,
             "requests for codes of one address at once; 0: no limit"),

@@ -16,11 +16,13 @@ extension AuthError: RPCErrorConvertible {
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
         case .usernameExists:
             .alreadyExists(reason: "USERNAME_EXISTS", "Another account has this username", at: "username")
+        case .phoneNumberExists:
+            .alreadyExists(reason: "PHONE_NUMBER_EXISTS", "Another account has this phone number", at: "phoneNumber")
         case .uidExists: .alreadyExists(reason: "DUPLICATE_LOCAL_ID", "Another account has this uid", at: "uid")
         case .hasCredentials:
             .alreadyExists(
                 reason: "PROVIDER_ALREADY_LINKED",
-                "The account of idToken has credentials already; change them with auth.account.update", at: "idToken")
+                "The account of idToken has a password already; change it with auth.account.update", at: "idToken")
         case .invalidCredentials:
             .unauthenticated(reason: "INVALID_LOGIN_CREDENTIALS", "There is no account with this name and password")
         case .emailNotFound: .unauthenticated(reason: "EMAIL_NOT_FOUND", "There is no account with this name")

@@ -8,6 +8,7 @@ extension Auth {
         public var username: String?
         public var displayName: String?
         public var photoUrl: String?
+        public var phoneNumber: String?
         public var disabled: Bool
         public var createdAt: Int64
         public var lastLoginAt: Int64?
@@ -37,7 +38,9 @@ extension Auth {
                 "The name that apps show for the user; absent if none is set"),
             .optional(
                 "photoUrl", \.photoUrl,
-                "The URL of a picture of the user, `https://` or `http://`; absent if none is set"),
+                "The URL of a picture of the user, or another text that apps set for it; absent if none is set"),
+            .optional(
+                "phoneNumber", \.phoneNumber, "The phone number, in the form of E.164; absent if none is set"),
             .required("disabled", \.disabled, "Whether signing in is denied"),
             .required("createdAt", \.createdAt, "When the account was created, in milliseconds since 1970"),
             .optional(
@@ -82,12 +85,13 @@ extension Auth {
 
             public static let fields = Fields<Self>(
                 blank: Self(providerId: "", rawId: ""),
-                .required("providerId", \.providerId, "`password`, or the id of a provider, such as `google.com`"),
+                .required(
+                    "providerId", \.providerId, "`password`, `phone`, or the id of a provider, such as `google.com`"),
                 .required(
                     "rawId", \.rawId,
                     """
                     The user's id at the provider, the `sub` of its ID tokens; for `password` the e-mail address, \
-                    or the username without one
+                    or the username without one; for `phone` the number
                     """),
                 .optional("email", \.email, "The e-mail address at the provider"),
                 .optional("displayName", \.displayName, "The displayed name at the provider"),

@@ -146,8 +146,9 @@ extension [MethodError] {
     private static let managedAccount = [
         MethodError(
             .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
-            "INVALID_PHOTO_URL", "MISSING_EMAIL", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS", "FORBIDDEN_CLAIM",
-            data: ["problems"]), takenNames, tooManyAttempts,
+            "INVALID_PHOTO_URL", "INVALID_PHONE_NUMBER", "MISSING_EMAIL", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS",
+            "FORBIDDEN_CLAIM", data: ["problems"]), takenNames, MethodError(.alreadyExists, "PHONE_NUMBER_EXISTS"),
+        tooManyAttempts,
     ]
 
     fileprivate static let createUser =
@@ -190,7 +191,10 @@ extension Auth.Users.Create { public static let errors: [MethodError] = .createU
 extension Auth.Users.Update { public static let errors: [MethodError] = .updateUser }
 extension Auth.Users.Get {
     public static let errors: [MethodError] = .joined(
-        [MethodError(.invalidArgument, "MISSING_IDENTIFIER", "INVALID_EMAIL", "INVALID_USERNAME")], .unknownUser)
+        [
+            MethodError(
+                .invalidArgument, "MISSING_IDENTIFIER", "INVALID_EMAIL", "INVALID_USERNAME", "INVALID_PHONE_NUMBER")
+        ], .unknownUser)
 }
 extension Auth.Users.List { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
 extension Auth.Users.Export { public static let errors = [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION")] }
@@ -198,7 +202,8 @@ extension Auth.Users.Import {
     public static let errors = [
         MethodError(
             .invalidArgument, "MISSING_USER_ACCOUNT", "MAXIMUM_USER_COUNT_EXCEEDED", "DUPLICATE_LOCAL_ID",
-            "DUPLICATE_EMAIL", "DUPLICATE_USERNAME", "DUPLICATE_RAW_ID", "MISSING_HASH_ALGORITHM",
+            "DUPLICATE_EMAIL", "DUPLICATE_USERNAME", "DUPLICATE_PHONE_NUMBER", "DUPLICATE_RAW_ID",
+            "MISSING_HASH_ALGORITHM",
             "INVALID_HASH_PARAMETERS",
             data: ["problems"])
     ]

@@ -35,6 +35,7 @@ extension Auth.Users {
         public var username: String?
         public var displayName: String?
         public var photoUrl: String?
+        public var phoneNumber: String?
         public var disabled: Bool?
         public var customAttributes: String?
         public var createdAt: Int64?
@@ -55,6 +56,7 @@ extension Auth.Users {
             .username(\.username),
             .displayName(\.displayName),
             .photoUrl(\.photoUrl),
+            .phoneNumber(\.phoneNumber),
             .optional(
                 "disabled", \.disabled,
                 "Whether signing in is denied; when absent, as in the account that is replaced, and `false` for a new one"
@@ -146,8 +148,8 @@ extension Auth.Users {
             .required(
                 "users", \.users,
                 """
-                The accounts, 1 to 1,000; a uid, an e-mail address, a username or an identity of a provider that two \
-                of them have refuses all
+                The accounts, 1 to 1,000; a uid, an e-mail address, a username, a phone number or an identity of a \
+                provider that two of them have refuses all
                 """),
             .optional(
                 "hashAlgorithm", \.hashAlgorithm,

@@ -1,8 +1,9 @@
 extension Auth {
     /// Creates an account and signs it in. Without e-mail, username and password the account is anonymous; with the
-    /// `idToken` of an anonymous account, that account gets the credentials and keeps its uid.
+    /// `idToken` of an account without password, that account gets the credentials and keeps its uid.
+    ///
+    /// With `dryRun` it checks the form and does nothing: an empty result means that the form is right.
     public struct SignUp: RPCRequest {
-        public typealias Result = Session
         public static let method = "auth.signUp"
         public static let summary = "Creates an account, anonymous or with credentials, and signs it in"
         public static let access = Access.anyone
@@ -10,7 +11,8 @@ extension Auth {
         public static let isSlow = true
         public static var example: RPCExample<Self> {
             RPCExample(
-                Self(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオさん"), .example)
+                Self(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオさん"),
+                Result(.example))
         }
 
         public var email: String?
@@ -19,6 +21,7 @@ extension Auth {
         public var displayName: String?
         public var idToken: String?
         public var label: String?
+        public var dryRun: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -34,12 +37,18 @@ extension Auth {
             .optional(
                 "idToken", \.idToken,
                 """
-                The ID token of an anonymous account, at most 16 KiB: that account gets the credentials, \
-                which are required, and keeps its uid; its earlier sessions end. `PROVIDER_ALREADY_LINKED` \
-                if it has credentials
+                The ID token of an account without password, at most 16 KiB: that account gets the credentials, \
+                which are required, and keeps its uid; its earlier sessions end. One that is not anonymous must have \
+                signed in recently. `PROVIDER_ALREADY_LINKED` if it has a password
                 """,
                 example: Auth.Session.example.idToken),
-            .label(\.label))
+            .label(\.label),
+            .optional(
+                "dryRun", \.dryRun,
+                """
+                Whether only the form is checked: every problem comes at once, a taken username among them, and a \
+                taken e-mail address where `hidesWhoExists` is off. Nothing is hashed or kept, and the result is empty
+                """, example: false))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
         {
@@ -47,6 +56,46 @@ extension Auth {
             self.password = password
             self.username = username
             self.displayName = displayName
+        }
+
+        /// The session; empty for a dry run.
+        public struct Result: FieldObject, Hashable {
+            public var uid: String?
+            public var idToken: String?
+            public var refreshToken: String?
+            public var expiresIn: Int?
+            public var isNewUser: Bool?
+
+            public static let fields = Fields<Self>(
+                blank: Self(nil),
+                .optional("uid", \.uid, "The id of the user; absent for a dry run, as are the others"),
+                .optional(
+                    "idToken", \.idToken,
+                    "The ID token, a JWT signed with ES256: the `auth` of calls to every service"),
+                .optional("refreshToken", \.refreshToken, "The refresh token, for `auth.refresh`"),
+                .optional("expiresIn", \.expiresIn, "Seconds until `idToken` expires; 3,600 for a new session"),
+                .optional(
+                    "isNewUser", \.isNewUser,
+                    """
+                    True when this call created the account; false when it gave credentials to the account of \
+                    `idToken`
+                    """))
+
+            /// - Parameter session: nil for a dry run.
+            public init(_ session: Session?) {
+                uid = session?.uid
+                idToken = session?.idToken
+                refreshToken = session?.refreshToken
+                expiresIn = session?.expiresIn
+                isNewUser = session?.isNewUser
+            }
+
+            /// Nil for a dry run.
+            public var session: Session? {
+                guard let uid, let idToken, let refreshToken, let expiresIn, let isNewUser else { return nil }
+                return Session(
+                    uid: uid, idToken: idToken, refreshToken: refreshToken, expiresIn: expiresIn, isNewUser: isNewUser)
+            }
         }
     }
 

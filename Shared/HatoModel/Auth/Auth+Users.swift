@@ -24,6 +24,7 @@ extension Auth.Users {
         public var username: String?
         public var displayName: String?
         public var photoUrl: String?
+        public var phoneNumber: String?
         public var disabled: Bool?
         public var customAttributes: String?
 
@@ -43,6 +44,7 @@ extension Auth.Users {
             .username(\.username),
             .displayName(\.displayName),
             .photoUrl(\.photoUrl),
+            .phoneNumber(\.phoneNumber),
             .optional(
                 "disabled", \.disabled, "Whether signing in is denied (`USER_DISABLED`); false when absent",
                 example: false),
@@ -57,7 +59,7 @@ extension Auth.Users {
         public init() {}
     }
 
-    /// Exactly one of `uid`, `email`, `username`, and `provider` with `providerUid`.
+    /// Exactly one of `uid`, `email`, `username`, `phoneNumber`, and `provider` with `providerUid`.
     public struct Get: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.get"
@@ -69,22 +71,25 @@ extension Auth.Users {
         public var uid: String?
         public var email: String?
         public var username: String?
+        public var phoneNumber: String?
         public var provider: String?
         public var providerUid: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional(
-                "uid", \.uid, "The id of the user; exactly one of `uid`, `email`, `username` and `provider`",
+                "uid", \.uid, "The id of the user; exactly one of the names",
                 example: Auth.Account.example.uid),
             .optional(
                 "email", \.email,
                 """
-                The e-mail address, at most 254 bytes; exactly one of `uid`, `email`, `username` and `provider`
+                The e-mail address, at most 254 bytes; exactly one of the names
                 """),
             .optional(
-                "username", \.username, "The username; exactly one of `uid`, `email`, `username` and `provider`",
+                "username", \.username, "The username; exactly one of the names",
                 example: "masuo"),
+            .optional(
+                "phoneNumber", \.phoneNumber, "The phone number, in the form of E.164", example: "+819012345678"),
             .optional(
                 "provider", \.provider, "The id of a provider, together with `providerUid`", example: "google.com"),
             .optional(
@@ -160,6 +165,7 @@ extension Auth.Users {
         public var username: String?
         public var displayName: String?
         public var photoUrl: String?
+        public var phoneNumber: String?
         public var disabled: Bool?
         public var customAttributes: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
@@ -188,6 +194,7 @@ extension Auth.Users {
             .username(\.username),
             .displayName(\.displayName),
             .photoUrl(\.photoUrl),
+            .phoneNumber(\.phoneNumber),
             .optional(
                 "disabled", \.disabled,
                 """
@@ -211,7 +218,10 @@ extension Auth.Users {
                 """, example: [.photoUrl]),
             .optional(
                 "deleteProviders", \.deleteProviders,
-                "Ids of providers whose identities no longer sign in to the account; also the last way to sign in",
+                """
+                Ids of providers whose identities no longer sign in to the account; also the last way to sign in. \
+                `phone` removes the phone number
+                """,
                 example: ["google.com"]))
 
         public init(uid: String) { self.uid = uid }
@@ -221,8 +231,8 @@ extension Auth.Users {
         public typealias Result = Empty
         public static let method = "auth.users.delete"
         public static let summary = """
-            Deletes an account and ends its sessions; messages and notifier accept its ID tokens until \
-            they expire, at most 3,600 seconds
+            Deletes an account and ends its sessions; messages and notifier refuse its ID tokens as soon as \
+            they hear of it
             """
         public static let access = Access.administrator
         public static let effect = Effect.write
@@ -243,8 +253,7 @@ extension Auth.Users {
         public static let method = "auth.users.revoke"
         public static let summary = """
             Ends every session of an account: its refresh tokens are refused at once. auth refuses its \
-            ID tokens from before; messages and notifier accept them until they expire, at most 3,600 \
-            seconds
+            ID tokens from before; messages and notifier do so as soon as they hear of it
             """
         public static let access = Access.administrator
         public static let effect = Effect.write

@@ -23,8 +23,17 @@ extension Field {
     @inline(__always)
     static func photoUrl(_ path: Property<String?>) -> Field {
         .optional(
-            "photoUrl", path, "The URL of a picture, `https://` or `http://`, at most 2,048 bytes",
+            "photoUrl", path,
+            "The URL of a picture, or any other text for it: 1 to 2,048 bytes without control characters",
             example: "https://example.com/masuo.png")
+    }
+
+    @inline(__always)
+    static func phoneNumber(_ path: Property<String?>) -> Field {
+        .optional(
+            "phoneNumber", path,
+            "The phone number, in the form of E.164 and of no other account; nothing signs in with it",
+            example: "+819012345678")
     }
 
     @inline(__always)

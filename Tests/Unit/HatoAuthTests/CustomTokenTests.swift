@@ -108,9 +108,21 @@ struct CustomTokenTests {
         let anonymous = try await bench.anonymous()
         let session = try await bench.signIn(customToken: try bench.customToken(anonymous.uid))
         #expect(session.uid == anonymous.uid && !session.isNewUser)
-        #expect(
-            await wireError { try await bench.upgrade(anonymous, "a@example.com") }?.reason
-                == "PROVIDER_ALREADY_LINKED")
+        #expect(try await bench.claims(session.idToken)["provider_id"] == nil)
+    }
+
+    @Test func itsAccountTakesAnAddressAndAPasswordWhileItHasSignedInRecently() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signIn(customToken: try bench.customToken())
+        bench.pass(seconds: 301)
+        let late = await wireError { try await bench.upgrade(session, "a@example.com") }
+        #expect(late?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        let recent = try await bench.signIn(customToken: try bench.customToken())
+        let full = try await bench.upgrade(recent, "a@example.com")
+        #expect(full.uid == session.uid && !full.isNewUser)
+        #expect(try await bench.signIn("a@example.com").uid == session.uid)
+        let again = await wireError { try await bench.upgrade(full, "b@example.com") }
+        #expect(again?.reason == "PROVIDER_ALREADY_LINKED")
     }
 
     @Test func aDisabledUserStaysOut() async throws {

@@ -62,7 +62,7 @@ private struct LogLines: LogHandler {
 struct OverTheWireTests {
     @Test func followersSeeTheChangesOfAccountsAndResume() async throws {
         let bench = try await WireBench()
-        let user = try await bench.client.call(Auth.SignUp())
+        let user = try #require(try await bench.client.call(Auth.SignUp()).session)
         let administrator = RPCClient(
             RPCClientConfiguration(host: bench.server.host, port: bench.server.port).with(credential: administratorKey))
         let subscription = try await administrator.subscribe(Auth.Follow(after: 0))
@@ -112,8 +112,10 @@ struct OverTheWireTests {
 
     @Test func sessionOfASignUpIsValidForCallsAndConnections() async throws {
         let bench = try await WireBench()
-        let session = try await bench.client.call(
-            Auth.SignUp(email: "masuo@example.com", password: AuthBench.password, displayName: "マスオさん"))
+        let session = try #require(
+            try await bench.client.call(
+                Auth.SignUp(email: "masuo@example.com", password: AuthBench.password, displayName: "マスオさん")
+            ).session)
         let own = try await bench.client.call(Auth.Account.Get(), credential: session.idToken)
         #expect(own.uid == session.uid)
         let signedIn = RPCClient(
@@ -128,9 +130,21 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
+    @Test func aDryRunOfASignUpHasAnEmptyResult() async throws {
+        let bench = try await WireBench()
+        var request = Auth.SignUp(email: "masuo@example.com", password: AuthBench.password)
+        request.dryRun = true
+        let checked = try await bench.client.call(request)
+        #expect(checked.session == nil && checked.json == [:])
+        request.password = "x"
+        let refused = await wireError { [request] in try await bench.client.call(request) }
+        #expect(refused?.reason == "WEAK_PASSWORD")
+        await bench.stop()
+    }
+
     @Test func otherCallersCannotCallAdministratorMethods() async throws {
         let bench = try await WireBench()
-        let session = try await bench.client.call(Auth.SignUp())
+        let session = try #require(try await bench.client.call(Auth.SignUp()).session)
         let calls: [(String, JSONObject)] = [
             ("auth.users.list", [:]), ("auth.users.get", ["uid": .string(session.uid)]), ("auth.users.create", [:]),
             ("auth.users.update", ["uid": .string(session.uid)]), ("auth.users.delete", ["uid": .string(session.uid)]),
@@ -157,11 +171,11 @@ struct OverTheWireTests {
         let authenticator = ServiceAuthenticator(configuration: configuration, administratorKeys: .none) {
             try await link.call(Auth.Keys()).keys
         }
-        let before = try await bench.client.call(Auth.SignUp())
+        let before = try #require(try await bench.client.call(Auth.SignUp()).session)
         #expect(try await authenticator.authenticate(before.idToken).uid == before.uid)
         // Twice, so that the signing key is unknown to the verifier.
         for _ in 0..<2 { _ = try await bench.client.call(Auth.Keys.Rotate(), credential: administratorKey) }
-        let after = try await bench.client.call(Auth.SignUp())
+        let after = try #require(try await bench.client.call(Auth.SignUp()).session)
         #expect(try await authenticator.authenticate(after.idToken).uid == after.uid)
         #expect(try await bench.client.call(Auth.Account.Get(), credential: after.idToken).uid == after.uid)
         #expect(try await authenticator.authenticate(before.idToken).uid == before.uid)
@@ -179,7 +193,7 @@ struct OverTheWireTests {
         try await eventually("one is hashed") { bench.counts.running == 1 }
         // These calls get their responses while the password is still being hashed.
         #expect(try await client.call(Auth.Keys()).keys.count == 2)
-        #expect(try await client.call(Auth.SignUp()).isNewUser)
+        #expect(try await client.call(Auth.SignUp()).isNewUser == true)
         #expect(bench.counts.running == 1)
         bench.hold(false)
         #expect(await signIn.value?.reason == "INVALID_LOGIN_CREDENTIALS")
@@ -217,7 +231,7 @@ struct OverTheWireTests {
         let bench = try await AuthBench.open()
         let server = try await AuthServer.start(bench.service, RPCServerConfiguration(service: "auth", version: "0"))
         let client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
-        let session = try await client.call(Auth.SignUp())
+        let session = try #require(try await client.call(Auth.SignUp()).session)
         bench.store.close()
         let refused = await wireError { try await client.call(Auth.Refresh(refreshToken: session.refreshToken)) }
         #expect(refused?.code == .unavailable, "clients keep their users signed in")
@@ -229,7 +243,7 @@ struct OverTheWireTests {
 
     @Test func refusalsOfTheStoreAreLoggedOnceASecond() async throws {
         let bench = try await WireBench()
-        let session = try await bench.client.call(Auth.SignUp())
+        let session = try #require(try await bench.client.call(Auth.SignUp()).session)
         bench.store.close()
         let start = ContinuousClock.now
         for _ in 0..<50 {
@@ -246,7 +260,8 @@ struct OverTheWireTests {
 
     @Test func logNeverHoldsSecrets() async throws {
         let bench = try await WireBench()
-        let session = try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password))
+        let session = try #require(
+            try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password)).session)
         _ = await wireError {
             try await bench.client.call(Auth.SignIn(email: "masuo@example.com", password: "wrong-secret"))
         }

@@ -138,6 +138,18 @@ struct SignUpTests {
         #expect(await wireError { try await bench.account(before) }?.reason == "TOKEN_EXPIRED")
     }
 
+    @Test func anonymousAccountTakesAnAddressAlone() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.anonymous()
+        var request = Auth.Account.Update()
+        request.email = "masuo@example.com"
+        let updated = try await bench.service.accounts.updateAccount(request, try await bench.origin(session))
+        #expect(updated.account.uid == session.uid && updated.account.email == "masuo@example.com")
+        #expect(!updated.account.emailVerified && updated.account.providerUserInfo.isEmpty)
+        #expect(try await bench.claims(updated.idToken)["provider_id"] == nil)
+        #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
+    }
+
     @Test func accountWithCredentialsIsNotUpgraded() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()

@@ -170,7 +170,7 @@ struct UserImportTests {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp("sazae@example.com", username: "sazae")
         var photo = row("photo")
-        photo.photoUrl = "javascript:0"
+        photo.photoUrl = "a\nb"
         var nul = row("nul")
         nul.displayName = "a\0b"
         var newline = row("newline")

@@ -7,11 +7,12 @@ struct AccountChange: Sendable {
     var username: String?
     var displayName: String?
     var photoUrl: String?
+    var phoneNumber: String?
     var passwordHash: PasswordHash?
     var customAttributes: String?
     var disabled: Bool?
     var deletions: Set<Auth.AccountAttribute> = []
-    /// The ids of providers whose identities no longer sign in.
+    /// The ids of providers whose identities no longer sign in; `phone`: the account has no phone number any more.
     var deletedProviders: Set<String> = []
     /// Whether no identity of any provider signs in any more.
     var deletesIdentities = false
@@ -21,6 +22,7 @@ struct AccountChange: Sendable {
         username = form.username
         displayName = form.displayName
         photoUrl = form.photoUrl
+        phoneNumber = form.phoneNumber
         customAttributes = form.customAttributes
         self.passwordHash = passwordHash
     }
@@ -67,12 +69,14 @@ struct AccountChange: Sendable {
         if let username { account.username = username }
         if let displayName { account.displayName = displayName }
         if let photoUrl { account.photoUrl = photoUrl }
+        if let phoneNumber { account.phoneNumber = phoneNumber }
         if let passwordHash { account.passwordHash = passwordHash }
         if let customAttributes { account.customAttributes = customAttributes == "{}" ? nil : customAttributes }
         if let disabled { account.disabled = disabled }
     }
 
     private func delete(_ account: inout AccountRecord) {
+        if deletedProviders.contains("phone") { account.phoneNumber = nil }
         account.identities.removeAll { deletesIdentities || deletedProviders.contains($0.provider) }
         for attribute in deletions {
             switch attribute {

@@ -8,6 +8,7 @@ struct AccountForm: Sendable {
     var password: String?
     var displayName: String?
     var photoUrl: String?
+    var phoneNumber: String?
     var customAttributes: String?
 }
 
@@ -20,6 +21,7 @@ struct AccountFormPolicy: Sendable {
         var password: Password?
         var displayName: String?
         var photoUrl: String?
+        var phoneNumber: String?
         var customAttributes: String?
     }
 
@@ -61,6 +63,7 @@ struct AccountFormPolicy: Sendable {
         checked.password = take(form.password) { (text) throws(FieldProblem) in try password(text, names: allNames) }
         checked.displayName = take(form.displayName, displayName)
         checked.photoUrl = take(form.photoUrl, photoUrl)
+        checked.phoneNumber = take(form.phoneNumber, phoneNumber)
         checked.customAttributes = take(form.customAttributes, customAttributes)
         if !problems.isEmpty { throw .invalidFields(problems) }
         return checked
@@ -162,21 +165,30 @@ struct AccountFormPolicy: Sendable {
         }
     }
 
+    /// Any text: apps also keep paths of their own pictures there. `ProfileEffects` publishes `https://` only.
     private func photoUrl(_ text: String) throws(FieldProblem) -> String {
-        guard text.utf8.count <= limits.photoUrlBytesMax, Self.isPhotoUrl(text) else {
+        guard (1...limits.photoUrlBytesMax).contains(text.utf8.count),
+            !text.unicodeScalars.contains(where: Self.isInvisibleTrick)
+        else {
             throw FieldProblem(
                 "photoUrl", "INVALID_PHOTO_URL",
-                "The photo's address should be like https://example.com/masuo.png, at most \(limits.photoUrlBytesMax) bytes"
-            )
+                "The photo's address should have 1 to \(limits.photoUrlBytesMax) bytes without control "
+                    + "characters, such as https://example.com/masuo.png")
         }
         return text
     }
 
-    private static func isPhotoUrl(_ text: String) -> Bool {
-        let folded = text.lowercased()
-        let hasScheme = ["https://", "http://"].contains { folded.utf8.count > $0.utf8.count && folded.hasPrefix($0) }
-        return hasScheme
-            && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+    /// A number of E.164: a plus sign, and 2 to 15 digits of which the first is not zero.
+    func phoneNumber(_ text: String) throws(FieldProblem) -> String {
+        let digits = text.utf8.dropFirst()
+        guard text.utf8.first == UInt8(ascii: "+"), (2...15).contains(digits.count), digits.first != UInt8(ascii: "0"),
+            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else {
+            throw FieldProblem(
+                "phoneNumber", "INVALID_PHONE_NUMBER",
+                "Invalid format. The phone number should be of E.164, such as +819012345678")
+        }
+        return text
     }
 
     /// Whether the text has at most this many characters (Unicode scalars); counted only where its bytes allow it.

@@ -60,6 +60,7 @@ struct UserImportPolicy: Sendable {
             try Self.refuseRepeated(rows.map(\.uid), "DUPLICATE_LOCAL_ID")
             try Self.refuseRepeated(checked.map(\.form.email), "DUPLICATE_EMAIL")
             try Self.refuseRepeated(checked.map(\.form.username), "DUPLICATE_USERNAME")
+            try Self.refuseRepeated(checked.map(\.form.phoneNumber), "DUPLICATE_PHONE_NUMBER")
             let identities = checked.flatMap { $0.identities ?? [] }
             try Self.refuseRepeated(identities.map { "\($0.uid) of \($0.provider)" }, "DUPLICATE_RAW_ID")
         } catch {
@@ -73,7 +74,7 @@ struct UserImportPolicy: Sendable {
         if let problem = UserID.problem(with: uid) { throw problem }
         let form = AccountForm(
             email: row.email, username: row.username, displayName: row.displayName, photoUrl: row.photoUrl,
-            customAttributes: row.customAttributes)
+            phoneNumber: row.phoneNumber, customAttributes: row.customAttributes)
         let checked: AccountFormPolicy.Checked
         do throws(AuthError) {
             checked = try forms.check(form)
@@ -152,6 +153,7 @@ extension UserImportPolicy.Checked {
         account.username = form.username
         account.displayName = form.displayName
         account.photoUrl = form.photoUrl
+        account.phoneNumber = form.phoneNumber
         account.customAttributes = form.customAttributes == "{}" ? nil : form.customAttributes
         account.disabled = row.disabled ?? before?.disabled ?? false
         account.passwordHash = hash

@@ -12,6 +12,8 @@ final class AttemptLedger: Sendable {
     /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
         case signIn, signUp, anonymousSignUp, refresh, code
+        /// Dry runs of sign-ups.
+        case signUpCheck
         /// Wrong digits of codes.
         case guess
         /// People change their account: its names and password, or anything else.
@@ -70,7 +72,7 @@ final class AttemptLedger: Sendable {
         if let origin = origin(kind, address) { try take(origin, limit(ofAddress: kind)) }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
-        case .signIn, .refresh, .code, .guess, .credentialChange, .profileChange: break
+        case .signIn, .signUpCheck, .refresh, .code, .guess, .credentialChange, .profileChange: break
         }
     }
 
@@ -211,6 +213,7 @@ final class AttemptLedger: Sendable {
         case .signIn: limits.signInsPerAddress
         case .signUp: limits.signUpsPerAddress
         case .anonymousSignUp: limits.anonymousSignUpsPerAddress
+        case .signUpCheck: limits.signUpChecksPerAddress
         case .refresh: limits.refreshesPerAddress
         case .code: limits.codesPerAddress
         case .guess: limits.wrongDigitsPerAddress
@@ -223,7 +226,7 @@ final class AttemptLedger: Sendable {
     private func limit(ofAddress kind: Kind) -> RateLimit {
         switch kind {
         case .credentialChange, .profileChange: limit(of: kind).times(Self.usersOfAddress)
-        case .signIn, .signUp, .anonymousSignUp, .refresh, .code, .guess: limit(of: kind)
+        case .signIn, .signUp, .anonymousSignUp, .signUpCheck, .refresh, .code, .guess: limit(of: kind)
         }
     }
 

@@ -182,14 +182,15 @@ struct AccountMethods: AuthMethods {
         AccountChecks.missingName(form, before, deletions) + missingPassword(form, before)
     }
 
-    /// An anonymous account gets a complete credential, as with `auth.signUp`. Its owner may delete the password alone,
-    /// and administrators may create accounts with a name alone (spec auth §5).
+    /// An account without a password may take an e-mail address alone, and a password later by a code. A username alone
+    /// would sign in to nothing. Its owner may delete the password alone, and administrators may create accounts with a
+    /// name alone (spec auth §5).
     private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
-        guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
+        guard before.isAnonymous, form.email == nil, form.username != nil, form.password == nil else { return [] }
         return [
             FieldProblem(
                 "password", "MISSING_PASSWORD",
-                "The password is missing: an anonymous account gets it together with its e-mail address or username")
+                "The password is missing: an anonymous account gets it together with its username")
         ]
     }
 }

@@ -109,6 +109,8 @@ struct MovingMethods: AuthMethods {
             switch error {
             case .emailExists: FieldProblem("email", "EMAIL_EXISTS", "Another account has this e-mail address")
             case .usernameExists: FieldProblem("username", "USERNAME_EXISTS", "Another account has this username")
+            case .phoneNumberExists:
+                FieldProblem("phoneNumber", "PHONE_NUMBER_EXISTS", "Another account has this phone number")
             case .identityHasAccount:
                 FieldProblem(
                     "providerUserInfo", "FEDERATED_USER_ID_ALREADY_LINKED",
@@ -131,6 +133,7 @@ extension AccountRecord {
         row.username = username
         row.displayName = displayName
         row.photoUrl = photoUrl
+        row.phoneNumber = phoneNumber
         row.disabled = disabled
         row.customAttributes = customAttributes
         row.createdAt = createdAt

@@ -158,7 +158,7 @@ struct SignInMethod: AuthMethods {
 extension AccountName {
     fileprivate var text: String {
         switch self {
-        case .uid(let text), .email(let text), .username(let text), .identity(_, let text): text
+        case .uid(let text), .email(let text), .username(let text), .phoneNumber(let text), .identity(_, let text): text
         }
     }
 
@@ -168,6 +168,7 @@ extension AccountName {
         case .uid(let uid): "uid:\(uid)"
         case .email(let email): "email:\(email)"
         case .username(let username): "username:\(username)"
+        case .phoneNumber(let number): "phone:\(number)"
         case .identity(let provider, let uid): "identity:\(provider):\(uid)"
         }
     }

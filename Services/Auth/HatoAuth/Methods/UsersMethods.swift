@@ -35,7 +35,8 @@ struct UsersMethods: AuthMethods {
     func createUser(_ request: Auth.Users.Create) async throws -> Auth.Account {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
-            displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
+            displayName: request.displayName, photoUrl: request.photoUrl, phoneNumber: request.phoneNumber,
+            customAttributes: request.customAttributes)
         let missing =
             AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(UserID.problem(with:)).map { [$0] } ?? [])
         let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
@@ -56,13 +57,20 @@ struct UsersMethods: AuthMethods {
     func updateUser(_ request: Auth.Users.Update) async throws -> Auth.Account {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
-            displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
+            displayName: request.displayName, photoUrl: request.photoUrl, phoneNumber: request.phoneNumber,
+            customAttributes: request.customAttributes)
         let deletions = try AccountChecks.deletions(
             request.deleteAttributes,
             given: [
                 .email: form.email, .password: form.password, .username: form.username, .displayName: form.displayName,
                 .photoUrl: form.photoUrl,
             ])
+        let deletedProviders = Set(request.deleteProviders ?? [])
+        if form.phoneNumber != nil, deletedProviders.contains("phone") {
+            throw AuthError.invalidFields([
+                FieldProblem("deleteProviders", "INVALID_REQ_TYPE", "phoneNumber is to be set and deleted at once")
+            ])
+        }
         let uid = request.uid
         let before = try await store.read { rows in
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
@@ -75,7 +83,7 @@ struct UsersMethods: AuthMethods {
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
         change.deletions = deletions
-        change.deletedProviders = Set(request.deleteProviders ?? [])
+        change.deletedProviders = deletedProviders
         return try await apply(change, of: form, to: uid)
     }
 
@@ -125,16 +133,21 @@ struct UsersMethods: AuthMethods {
     private func accountName(_ request: Auth.Users.Get) throws -> AccountName {
         let policy = AccountFormPolicy(configuration)
         do {
-            switch (request.uid, request.email, request.username, request.provider, request.providerUid) {
-            case (let uid?, nil, nil, nil, nil): return .uid(uid)
-            case (nil, let email?, nil, nil, nil): return .email(try policy.email(email))
-            case (nil, nil, let username?, nil, nil): return .username(try policy.username(username))
-            case (nil, nil, nil, let provider?, let uid?): return .identity(provider: provider, uid: uid)
-            default:
+            var names: [AccountName] = []
+            if let uid = request.uid { names.append(.uid(uid)) }
+            if let email = request.email { names.append(.email(try policy.email(email))) }
+            if let username = request.username { names.append(.username(try policy.username(username))) }
+            if let number = request.phoneNumber { names.append(.phoneNumber(try policy.phoneNumber(number))) }
+            if let provider = request.provider, let uid = request.providerUid {
+                names.append(.identity(provider: provider, uid: uid))
+            }
+            guard let name = names.first, names.count == 1, (request.provider == nil) == (request.providerUid == nil)
+            else {
                 throw FieldProblem(
                     "uid", "MISSING_IDENTIFIER",
-                    "Give exactly one of uid, email, username, and provider with providerUid")
+                    "Give exactly one of uid, email, username, phoneNumber, and provider with providerUid")
             }
+            return name
         } catch let problem as FieldProblem {
             throw AuthError.invalidFields([problem])
         }

@@ -8,6 +8,8 @@ struct AccountRecord: Sendable {
     var username: String?
     var displayName: String?
     var photoUrl: String?
+    /// In the form of E.164, without proof: nothing signs in with it.
+    var phoneNumber: String?
     var passwordHash: PasswordHash?
     var passwordUpdatedAt: Int64?
     var createdAt: Int64
@@ -40,9 +42,9 @@ struct AccountRecord: Sendable {
         networks = nil
     }
 
-    /// Whether its refresh token is the only credential.
+    /// Whether it has nothing to be found by but its uid, and no sign-in but its refresh token (spec auth §2).
     var isAnonymous: Bool {
-        passwordHash == nil && email == nil && username == nil && identities.isEmpty && !signsInWithCustomToken
+        email == nil && username == nil && phoneNumber == nil && identities.isEmpty && !signsInWithCustomToken
     }
 
     /// Whether its owner can sign in again.
@@ -61,6 +63,7 @@ struct AccountRecord: Sendable {
         account.username = username
         account.displayName = displayName
         account.photoUrl = photoUrl
+        account.phoneNumber = phoneNumber
         account.disabled = disabled
         account.lastLoginAt = lastLoginAt
         account.lastRefreshAt = lastRefreshAt
@@ -75,6 +78,9 @@ struct AccountRecord: Sendable {
             provider.displayName = displayName
             provider.photoUrl = photoUrl
             account.providerUserInfo = [provider]
+        }
+        if let phoneNumber {
+            account.providerUserInfo.append(Auth.Account.Provider(providerId: "phone", rawId: phoneNumber))
         }
         account.providerUserInfo += identities.map(\.info)
         return account
@@ -97,6 +103,7 @@ extension AccountRecord: FieldObject {
         .optional("username", \.username),
         .optional("displayName", \.displayName),
         .optional("photoUrl", \.photoUrl),
+        .optional("phoneNumber", \.phoneNumber),
         .optional("passwordHash", \.passwordHash),
         .optionalTime("passwordUpdatedAt", \.passwordUpdatedAt),
         .optionalTime("lastLoginAt", \.lastLoginAt),

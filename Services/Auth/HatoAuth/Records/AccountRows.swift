@@ -7,6 +7,8 @@ enum AccountName: Sendable, Hashable {
     /// Normalised, as it is stored.
     case email(String)
     case username(String)
+    /// In the form of E.164.
+    case phoneNumber(String)
     case identity(provider: String, uid: String)
 }
 
@@ -22,6 +24,7 @@ enum AccountRows {
         case .uid(let uid): return try find(uid, in: rows)
         case .email(let email): pointer = AuthKey.email(email)
         case .username(let username): pointer = AuthKey.username(username)
+        case .phoneNumber(let number): pointer = AuthKey.phoneNumber(number)
         case .identity(let provider, let uid): pointer = AuthKey.identity(provider, uid)
         }
         guard let uid = try rows.row(pointer) else { return nil }
@@ -45,6 +48,11 @@ enum AccountRows {
         {
             throw AuthError.usernameExists
         }
+        if let number = account.phoneNumber, number != before?.phoneNumber,
+            try rows.row(AuthKey.phoneNumber(number)) != nil
+        {
+            throw AuthError.phoneNumberExists
+        }
         for key in identityKeys(of: account).subtracting(identityKeys(of: before)) where try rows.row(key) != nil {
             throw AuthError.identityHasAccount
         }
@@ -64,6 +72,10 @@ enum AccountRows {
         if before?.username != account.username {
             if let old = before?.username { rows.deleteRow(AuthKey.username(old)) }
             if let new = account.username { rows.putRow(AuthKey.username(new), uid) }
+        }
+        if before?.phoneNumber != account.phoneNumber {
+            if let old = before?.phoneNumber { rows.deleteRow(AuthKey.phoneNumber(old)) }
+            if let new = account.phoneNumber { rows.putRow(AuthKey.phoneNumber(new), uid) }
         }
         let (oldKeys, newKeys) = (identityKeys(of: before), identityKeys(of: account))
         for key in oldKeys.subtracting(newKeys) { rows.deleteRow(key) }
@@ -87,6 +99,7 @@ enum AccountRows {
         rows.putRow(AuthKey.formerAccount(account.uid), former.bytes)
         if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
         if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
+        if let number = account.phoneNumber { rows.deleteRow(AuthKey.phoneNumber(number)) }
         for key in identityKeys(of: account) { rows.deleteRow(key) }
         rows.deleteRow(AuthKey.account(account.uid))
         var event = AccountEvent(.deleted, of: account.uid)

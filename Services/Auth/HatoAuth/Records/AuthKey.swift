@@ -18,6 +18,7 @@ import HatoStorage
 /// | `c` code id | code |
 /// | `b` address, 0, type | code id: the newest code of the type; of `changeEmail` with 0, uid at the end |
 /// | `o` uid, 0, address | code id: what brings this address of the account back |
+/// | `q` phone number | uid |
 /// | `m` mail id | mail |
 /// | `w` 0 or 1, time in ms, 8 bytes, mail id | nothing: when a mail is sent next; 0: to an account |
 /// | `g` mail id | nothing: the dead mails |
@@ -59,6 +60,7 @@ enum AuthKey {
     static func formerAccount(_ uid: String) -> [UInt8] { key("d", uid.utf8) }
     static func email(_ email: String) -> [UInt8] { key("e", email.utf8) }
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
+    static func phoneNumber(_ number: String) -> [UInt8] { key("q", number.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
     static func provider(_ id: String) -> [UInt8] { key("i", id.utf8) }

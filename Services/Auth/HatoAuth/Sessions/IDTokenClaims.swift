@@ -43,9 +43,10 @@ struct IDTokenClaims {
         claims["exp"] = .number(Double(expiresAt))
         claims["email"] = account.email.map { .string($0) }
         claims["email_verified"] = account.email.map { _ in .bool(account.emailVerified) }
-        claims["phone_number"] = nil
+        claims["phone_number"] = account.phoneNumber.map { .string($0) }
         claims["provider_id"] = provider == .anonymous ? .string(provider.description) : nil
         var identities: JSONObject = account.email.map { ["email": .array([.string($0)])] } ?? [:]
+        if let number = account.phoneNumber { identities["phone"] = .array([.string(number)]) }
         for identity in account.identities { identities[identity.provider] = .array([.string(identity.uid)]) }
         claims["firebase"] = .object([
             "identities": .object(identities), "sign_in_provider": .string(provider.description),

@@ -14,10 +14,11 @@ struct SignUpCommand: RequestCommand {
     @Option(help: "The name people see.") var displayName: String?
     @Option(
         help: ArgumentHelp(
-            "The file whose first line is the ID token of an anonymous account that gets the credentials; - is stdin.",
+            "The file whose first line is the ID token of an account that gets the credentials; - is stdin.",
             valueName: "file"))
     var idTokenFile: String?
     @Option(help: "The name of the device, in the list of sessions.") var label: String?
+    @Flag(help: "Only check the form.") var dryRun = false
     @OptionGroup var password: PasswordOption
 
     func request() throws -> Auth.SignUp {
@@ -28,6 +29,7 @@ struct SignUpCommand: RequestCommand {
             displayName: displayName)
         request.idToken = idToken
         request.label = label
+        request.dryRun = dryRun ? true : nil
         return request
     }
 }

@@ -35,11 +35,13 @@ struct UsersCommand: AsyncParsableCommand {
         @Argument(help: "The uid.") var uid: String?
         @Option(help: "The e-mail address, instead of the uid.") var email: String?
         @Option(help: "The username, instead of the uid.") var username: String?
+        @Option(help: "The phone number, such as +819012345678, instead of the uid.") var phoneNumber: String?
         @Option(help: "A provider such as google.com, instead of the uid, with --provider-uid.") var provider: String?
         @Option(help: "The user's id at that provider.") var providerUid: String?
 
         func request() throws -> Auth.Users.Get {
             var request = Auth.Users.Get(uid: uid, email: email, username: username)
+            request.phoneNumber = phoneNumber
             (request.provider, request.providerUid) = (provider, providerUid)
             return request
         }
@@ -53,6 +55,7 @@ struct UsersCommand: AsyncParsableCommand {
         @Option(help: "The uid; one is made without it.") var uid: String?
         @Option(help: "Claims of the ID tokens, a JSON object.") var customAttributes: String?
         @Flag(help: "The e-mail address is known to be the user's.") var emailVerified = false
+        @Option(help: "The phone number, such as +819012345678.") var phoneNumber: String?
         @OptionGroup var fields: AccountFields
 
         func request() throws -> Auth.Users.Create {
@@ -64,6 +67,7 @@ struct UsersCommand: AsyncParsableCommand {
             request.username = fields.username
             request.displayName = fields.displayName
             request.photoUrl = fields.photoUrl
+            request.phoneNumber = phoneNumber
             request.customAttributes = customAttributes
             return request
         }
@@ -78,6 +82,13 @@ struct UsersCommand: AsyncParsableCommand {
         @Option(help: "Claims of the ID tokens, a JSON object; {} takes them away.") var customAttributes: String?
         @Flag(inversion: .prefixedNo, help: "Whether the e-mail address is known to be the user's.")
         var emailVerified: Bool?
+        @Option(help: "The phone number, such as +819012345678.") var phoneNumber: String?
+        @Option(
+            name: .customLong("delete-provider"),
+            help:
+                "Take the identity of a provider away, such as google.com, or the phone number: phone. May be repeated."
+        )
+        var deletedProviders: [String] = []
         @OptionGroup var fields: AccountFields
 
         func request() throws -> Auth.Users.Update {
@@ -88,6 +99,8 @@ struct UsersCommand: AsyncParsableCommand {
             request.username = fields.username
             request.displayName = fields.displayName
             request.photoUrl = fields.photoUrl
+            request.phoneNumber = phoneNumber
+            request.deleteProviders = deletedProviders.isEmpty ? nil : deletedProviders
             request.customAttributes = customAttributes
             request.deleteAttributes = try fields.deletions()
             return request

@@ -4,7 +4,7 @@ import HatoModel
 /// (`auth.users`), PocketBase (`users`), Hato itself.
 struct ForeignRow {
     var row: Auth.Users.Row
-    /// What of it has no place here, e.g. `phoneNumber`, or `google.com` without an id at the provider.
+    /// What of it has no place here, e.g. `google.com` without an id at the provider.
     var lost: Set<String> = []
 
     /// A member of another kind than expected.
@@ -38,16 +38,17 @@ struct ForeignRow {
         row.customAuth = try reader.flag("customAuth")
         row.passwordHash = try reader.text("passwordHash", "encrypted_password") ?? reader.hash("password")
         row.salt = try reader.text("salt")
-        if try reader.text("phoneNumber", "phone") != nil { lost.insert("phoneNumber") }
+        let phone = try reader.text("phone").map { Self.phoneNumber($0) }
+        row.phoneNumber = try reader.text("phoneNumber") ?? phone
         row.providerUserInfo = object["providerUserInfo"]?.array.map { providers in
             providers.compactMap { identity($0) }
         }
     }
 
     private mutating func identity(_ provider: JSONValue) -> Auth.Account.Provider? {
-        guard let id = provider["providerId"]?.string, id != "password" else { return nil }
-        guard id != "phone", let rawId = provider["rawId"]?.string, !rawId.isEmpty else {
-            lost.insert(id == "phone" ? "phoneNumber" : id)
+        guard let id = provider["providerId"]?.string, id != "password", id != "phone" else { return nil }
+        guard let rawId = provider["rawId"]?.string, !rawId.isEmpty else {
+            lost.insert(id)
             return nil
         }
         var identity = Auth.Account.Provider(providerId: id, rawId: rawId)
@@ -55,6 +56,11 @@ struct ForeignRow {
         identity.displayName = provider["displayName"]?.string
         identity.photoUrl = provider["photoUrl"]?.string
         return identity
+    }
+
+    /// GoTrue writes numbers without the plus sign.
+    private static func phoneNumber(_ text: String) -> String {
+        text.utf8.first.map { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0) } == true ? "+\(text)" : text
     }
 
     /// The members of a row by any of their names.
