@@ -129,9 +129,10 @@ extension AuthError {
                 "This provider is not set; auth.settings.get lists those that are (providers)")
         case .invalidProviderToken(let error): error.rpcError
         case .usedProviderToken:
-            .invalidArgument(
-                "idToken", reason: "MISSING_OR_INVALID_NONCE",
-                "The provider's ID token has signed in already; let the user sign in at the provider again")
+            .unauthenticated(
+                reason: "MISSING_OR_INVALID_NONCE",
+                "The provider's ID token has signed in already; let the user sign in at the provider again",
+                at: "idToken")
         case .providerUnavailable(let milliseconds):
             .unavailable(
                 reason: "provider_unavailable",
@@ -167,18 +168,19 @@ extension ProviderTokenError {
     var rpcError: RPCError {
         switch self {
         case .missingNonce:
-            .invalidArgument(
-                "nonce", reason: "MISSING_OR_INVALID_NONCE",
-                "The token has no nonce; give the provider one, and the same here")
+            .unauthenticated(
+                reason: "MISSING_OR_INVALID_NONCE", "The token has no nonce; give the provider one, and the same here",
+                at: "nonce")
         case .nonceNotGiven:
-            .invalidArgument(
-                "nonce", reason: "MISSING_OR_INVALID_NONCE",
-                "The token has a nonce; give here what the app gave the provider")
+            .unauthenticated(
+                reason: "MISSING_OR_INVALID_NONCE", "The token has a nonce; give here what the app gave the provider",
+                at: "nonce")
         case .wrongNonce:
-            .invalidArgument("nonce", reason: "MISSING_OR_INVALID_NONCE", "The nonce is not that of the token")
+            .unauthenticated(
+                reason: "MISSING_OR_INVALID_NONCE", "The nonce is not that of the token", at: "nonce")
         default:
-            .invalidArgument(
-                "idToken", reason: "INVALID_IDP_RESPONSE", "The provider's ID token is refused: \(explanation)")
+            .unauthenticated(
+                reason: "INVALID_IDP_RESPONSE", "The provider's ID token is refused: \(explanation)", at: "idToken")
         }
     }
 

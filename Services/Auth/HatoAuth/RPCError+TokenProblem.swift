@@ -6,15 +6,18 @@ extension TokenProblem {
         case .missingCustomToken:
             .invalidArgument("token", reason: "MISSING_CUSTOM_TOKEN", "token is missing")
         case .invalidCustomToken(let explanation):
-            .unauthenticated(reason: "INVALID_CUSTOM_TOKEN", "The custom token is not valid (\(explanation))")
+            .invalidArgument(
+                "token", reason: "INVALID_CUSTOM_TOKEN", "The custom token is not valid (\(explanation))")
         case .customTokenOfAnother:
             .unauthenticated(
                 reason: "CREDENTIAL_MISMATCH",
                 "The custom token is of another project, or of a service account that is not registered")
         case .missingUID: .invalidArgument("token", reason: "MISSING_IDENTIFIER", "The custom token has no uid")
         case .forbiddenClaim(let name):
-            .invalidArgument(
-                "token", reason: "FORBIDDEN_CLAIM", "The custom token has the claim \(name), which is reserved")
+            RPCError(
+                .invalidArgument, reason: "FORBIDDEN_CLAIM",
+                "The custom token has the claim \(name), which is reserved",
+                data: ["parameter": "token", "claim": .string(name)])
         case .tooManySigners:
             RPCError(
                 .resourceExhausted, reason: "too_many_signers",

@@ -108,17 +108,17 @@ extension [MethodError] {
     ]
 
     fileprivate static let signInWithCustomToken = [
-        MethodError(.invalidArgument, "MISSING_CUSTOM_TOKEN", "MISSING_IDENTIFIER", "FORBIDDEN_CLAIM"),
+        MethodError(.invalidArgument, "MISSING_CUSTOM_TOKEN", "INVALID_CUSTOM_TOKEN", "MISSING_IDENTIFIER"),
+        MethodError(.invalidArgument, "FORBIDDEN_CLAIM", data: ["claim"]),
         MethodError(.invalidArgument, "INVALID_LABEL", data: ["problems"]),
-        MethodError(.unauthenticated, "INVALID_CUSTOM_TOKEN", "CREDENTIAL_MISMATCH", "USER_DISABLED"),
+        MethodError(.unauthenticated, "CREDENTIAL_MISMATCH", "USER_DISABLED"),
         tooManyAttempts,
     ]
 
     fileprivate static let createSessionCookie =
         [
-            MethodError(.invalidArgument, "MISSING_ID_TOKEN"),
             MethodError(.invalidArgument, "INVALID_DURATION", data: ["problems"]),
-            MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
+            MethodError(.unauthenticated, "MISSING_ID_TOKEN", "INVALID_ID_TOKEN"),
         ] + ownAccount
 
     fileprivate static let verifySessionCookie =
@@ -132,12 +132,12 @@ extension [MethodError] {
         [
             MethodError(.failedPrecondition, "OPERATION_NOT_ALLOWED", "EMAIL_CHANGE_NEEDS_VERIFICATION"),
             MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
-            MethodError(
-                .invalidArgument, "INVALID_PROVIDER_ID", "INVALID_IDP_RESPONSE", "MISSING_OR_INVALID_NONCE"),
+            MethodError(.invalidArgument, "INVALID_PROVIDER_ID"),
             MethodError(
                 .invalidArgument, "INVALID_DISPLAY_NAME", "INVALID_LABEL", "INVALID_REQ_TYPE", "MISSING_EMAIL",
                 "INVALID_EMAIL", "UNAUTHORIZED_DOMAIN", data: ["problems"]),
-            MethodError(.unauthenticated, "INVALID_ID_TOKEN"), recentSignIn,
+            MethodError(
+                .unauthenticated, "INVALID_ID_TOKEN", "INVALID_IDP_RESPONSE", "MISSING_OR_INVALID_NONCE"), recentSignIn,
             MethodError(
                 .alreadyExists, "EMAIL_EXISTS", "FEDERATED_USER_ID_ALREADY_LINKED", "PROVIDER_ALREADY_LINKED"),
             MethodError(.unavailable, "provider_unavailable"),

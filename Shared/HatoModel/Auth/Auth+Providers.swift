@@ -234,7 +234,7 @@ extension Auth {
 
         public static func decode(_ params: JSONObject) throws(RPCError) -> Self {
             try params.requireAuthParameter("provider", reason: "INVALID_PROVIDER_ID")
-            try params.requireAuthParameter("idToken", reason: "INVALID_IDP_RESPONSE")
+            try params.requireToken("idToken", reason: "INVALID_IDP_RESPONSE")
             return try decodeFields(params)
         }
 

@@ -32,7 +32,7 @@ extension Auth {
             }
 
             public static func decode(_ params: JSONObject) throws(RPCError) -> Self {
-                try params.requireAuthParameter("idToken", reason: "MISSING_ID_TOKEN")
+                try params.requireToken("idToken", reason: "MISSING_ID_TOKEN")
                 return try decodeFields(params)
             }
 

@@ -70,8 +70,15 @@ extension JSONObject {
     /// Refuses params in which a credential field is missing or null with Firebase's own reason, which forms and the
     /// gateway rely on, instead of the general -32602.
     func requireAuthParameter(_ name: String, reason: String) throws(RPCError) {
-        guard let value = self[name], !value.isNull else {
-            throw RPCError.invalidArgument(name, reason: reason, "\(name) is missing")
-        }
+        guard isMissing(name) else { return }
+        throw RPCError.invalidArgument(name, reason: reason, "\(name) is missing")
     }
+
+    /// The same for a token that is a credential itself (protocol §3).
+    func requireToken(_ name: String, reason: String) throws(RPCError) {
+        guard isMissing(name) else { return }
+        throw RPCError.unauthenticated(reason: reason, "\(name) is missing", at: name)
+    }
+
+    private func isMissing(_ name: String) -> Bool { self[name]?.isNull ?? true }
 }

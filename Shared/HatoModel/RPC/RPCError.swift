@@ -104,9 +104,9 @@ extension RPCError {
         RPCError(.invalidArgument, reason: reason, message, data: ["parameter": .string(parameter)])
     }
 
-    /// -32001: the credential is missing, wrong or expired.
-    public static func unauthenticated(reason: String, _ message: String) -> RPCError {
-        RPCError(.unauthenticated, reason: reason, message)
+    /// -32001: the credential is missing, wrong or expired; `parameter` has it, nil where that is `auth`.
+    public static func unauthenticated(reason: String, _ message: String, at parameter: String? = nil) -> RPCError {
+        RPCError(.unauthenticated, reason: reason, message, data: parameter.map { ["parameter": .string($0)] } ?? [:])
     }
 
     /// -32002; `path` is where the rules denied the operation, nil when the access level of the method did.

@@ -179,7 +179,7 @@ struct CustomTokenAttackTests {
         let bench = try await AuthBench.open { $0.limits.signInsPerAddress = RateLimit(burst: 3, perMinute: 1) }
         for _ in 0..<3 {
             let refused = await wireError { try await bench.signIn(customToken: "x", from: "198.51.100.1") }
-            #expect(refused?.reason == "INVALID_CUSTOM_TOKEN")
+            #expect(refused?.reason == "INVALID_CUSTOM_TOKEN" && refused?.code == .invalidArgument)
         }
         let limited = await wireError { try await bench.signIn(customToken: "x", from: "198.51.100.1") }
         #expect(limited?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER" && limited?.data["retryAfterMs"] != nil)

@@ -198,6 +198,26 @@ struct ProviderDiscoveryTests {
         #expect(directory.all.first?.keys.keyIDs == ["RS256-key"], "a failure leaves them")
     }
 
+    @Test func aSlowIssuerDelaysNoOtherAndNoStop() async throws {
+        let keys = try ProviderKeySet(given: try issuer.jwks())
+        let records = [record(), record("oidc.other", issuer: "https://other.example")].map {
+            var record = $0
+            record.keys = keys
+            return record
+        }
+        _ = try await store.write { rows in
+            for record in records { ProviderRows.put(record, in: rows) }
+        }
+        let directory = try await directory()
+        issuer.hold(true)
+        let upkeep = Task { await directory.refreshKeys() }
+        try await eventually("the first document of both") { issuer.fetched.count == 2 }
+        upkeep.cancel()
+        await upkeep.value
+        issuer.hold(false)
+        #expect(Set(issuer.fetched).count == 2)
+    }
+
     @Test func aRemovedProviderIsUnknown() async throws {
         let directory = try await directory()
         _ = try await directory.set(record())

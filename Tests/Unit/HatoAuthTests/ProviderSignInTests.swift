@@ -191,7 +191,7 @@ struct ProviderSignInTests {
         let bench = try await bench { $0.limits.signInsPerAddress = RateLimit(burst: 3, perMinute: 1) }
         for _ in 0..<3 {
             let error = await wireError { try await bench.signIn(provider: "a.b.c", from: "192.0.2.1") }
-            #expect(error?.reason == "INVALID_IDP_RESPONSE" && error?.code == .invalidArgument)
+            #expect(error?.reason == "INVALID_IDP_RESPONSE" && error?.code == .unauthenticated)
         }
         let limited = await wireError { try await bench.signIn(provider: "a.b.c", from: "192.0.2.1") }
         #expect(limited?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")

@@ -124,7 +124,10 @@ final class TestIssuer: Sendable {
 
     @Sendable func document(_ url: String) async throws -> [UInt8] {
         state.withLock { $0.fetched.append(url) }
-        while state.withLock({ $0.isHolding }) { await Task.yield() }
+        while state.withLock({ $0.isHolding }) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         guard let document = state.withLock({ $0.documents[url] }) else { throw IsDown() }
         return document
     }

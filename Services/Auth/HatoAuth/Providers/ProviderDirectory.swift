@@ -212,19 +212,24 @@ final class ProviderDirectory: Sendable {
 
     // MARK: Upkeep
 
-    /// Fetches keys that are a day old. A failure leaves them.
+    /// Fetches keys that are a day old, of all issuers at once: a slow one holds up no other. A failure leaves them.
     func refreshKeys() async {
         let now = parts.environment.now()
         let old = Set(
             all.filter { $0.isDiscovered && now - ($0.keysFetchedAt ?? 0) >= Self.keysAreFresh }.map(\.issuer))
-        for issuer in old.sorted() where !Task.isCancelled {
-            let flight = state.withLock { state in
+        let flights = state.withLock { state in
+            old.compactMap { issuer in
                 var fetching = state.fetches[issuer] ?? Fetching()
                 if fetching.machine.keyWasMissed(now: now) == .fetch { begin(&fetching, issuer, now: now) }
                 state.fetches[issuer] = fetching
                 return fetching.flight
             }
-            _ = await flight?.value
+        }
+        await withTaskCancellationHandler {
+            for flight in flights { _ = await flight.value }
+        } onCancel: {
+            // The service stops.
+            for flight in flights { flight.cancel() }
         }
     }
 }

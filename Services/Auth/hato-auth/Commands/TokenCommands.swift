@@ -84,6 +84,11 @@ struct SignersCommand: AsyncParsableCommand {
                 } catch { throw CommandFailure(.usage, "\(path) \(error)") }
             case (nil, let email?, let path?):
                 let key = String(decoding: try CommandInput.bytes(of: path), as: UTF8.self)
+                // The service refuses it, too; it must not go over the network.
+                guard !key.contains("PRIVATE KEY") else {
+                    throw CommandFailure(
+                        .usage, "\(path) has a private key; give the public half (openssl rsa -pubout)")
+                }
                 return Auth.CustomToken.Signers.Set(email: email, publicKey: key)
             default: throw ValidationError("Give --service-account-file, or --email and --public-key-file.")
             }
