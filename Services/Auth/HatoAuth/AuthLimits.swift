@@ -40,6 +40,10 @@ public struct AuthLimits: Limits, Hashable {
     public var failureMemoryMs: Int64 = 24 * 3_600_000
     /// Sign-ins from one address.
     public var signInsPerAddress = RateLimit(burst: 100, perMinute: 60)
+    /// Sign-ins to one account from one address.
+    public var signInsPerAccountAndAddress = RateLimit(burst: 50, perMinute: 30)
+    /// Sign-ins of all addresses: each with a password costs a hash.
+    public var signIns = RateLimit(burst: 6_000, perMinute: 6_000)
     /// Sign-ups of all addresses, anonymous ones included.
     public var signUps = RateLimit(burst: 3_000, perMinute: 3_000)
     /// Sign-ups with credentials from one address.
@@ -120,6 +124,15 @@ public struct AuthLimits: Limits, Hashable {
         Limit(
             "sign-ins-per-address-minute", \.signInsPerAddress.perMinute, rate,
             "sign-ins of one address a minute in the long run"),
+        Limit(
+            "sign-ins-per-account-burst", \.signInsPerAccountAndAddress.burst, rate,
+            "sign-ins to one account from one address at once; 0: no limit"),
+        Limit(
+            "sign-ins-per-account-minute", \.signInsPerAccountAndAddress.perMinute, rate,
+            "sign-ins to one account from one address a minute in the long run"),
+        Limit("sign-ins-burst", \.signIns.burst, rate, "sign-ins of all addresses at once; 0: no limit"),
+        Limit(
+            "sign-ins-minute", \.signIns.perMinute, rate, "sign-ins of all addresses a minute in the long run"),
         Limit("sign-ups-burst", \.signUps.burst, rate, "sign-ups of all addresses at once; 0: no limit"),
         Limit(
             "sign-ups-minute", \.signUps.perMinute, rate, "sign-ups of all addresses a minute in the long run"),

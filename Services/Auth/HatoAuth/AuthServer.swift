@@ -38,6 +38,7 @@ public final class AuthServer: Sendable {
         // Lives as long as the server: `shutdown` cancels it and waits for it.
         upkeep = [
             Task { await service.run() }, Task { await service.mail?.run() }, Task { await service.auditWriter.run() },
+            Task { await FailureKeeper(service).run() },
         ]
     }
 

@@ -50,6 +50,7 @@ extension AuthService {
             environment.logger.warning(
                 "expired tokens of providers could not be deleted", metadata: ["error": "\(error)"])
         }
+        attempts.forgetExpired()
         await providers.refreshKeys()
         do {
             try await forgetEvents()

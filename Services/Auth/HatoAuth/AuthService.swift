@@ -65,7 +65,9 @@ public final class AuthService: Sendable {
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys,
             settings: settings, providers: try await store.read { try ProviderRows.all(in: $0) },
             mailDestination: try environment.mailDestination ?? configuration.mail?.makeDestination())
-        return AuthService(configuration, dependencies, authenticator)
+        let service = AuthService(configuration, dependencies, authenticator)
+        try await FailureKeeper(service).load()
+        return service
     }
 
     /// The parts that the service is built on.
@@ -90,7 +92,7 @@ public final class AuthService: Sendable {
         refreshKey = dependencies.refreshKey
         secretRows = SecretRows(encryption: configuration.keyEncryption)
         passwords = PasswordHasher(configuration, environment, metrics)
-        attempts = AttemptLedger(configuration, now: environment.now)
+        attempts = AttemptLedger(configuration, key: dependencies.refreshKey, now: environment.now)
         codeSecrets = CodeSecrets(serviceKey: refreshKey, digitCount: configuration.codeDigits)
         codeRequests = CodeRequestLedger(configuration.limits, now: environment.now)
         mail = MailSender(

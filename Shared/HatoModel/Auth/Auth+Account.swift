@@ -17,6 +17,7 @@ extension Auth {
         public var validSince: Int64
         public var customAttributes: String?
         public var initialEmail: String?
+        public var emailLinkSignin: Bool?
         public var customAuth: Bool?
         public var providerUserInfo: [Provider]
 
@@ -59,6 +60,9 @@ extension Auth {
                 "customAttributes", \.customAttributes,
                 "Custom claims of the ID tokens: a JSON object as a string"),
             .optional("initialEmail", \.initialEmail, "The first e-mail address of the account"),
+            .optional(
+                "emailLinkSignin", \.emailLinkSignin,
+                "True when the user has signed in with a code of a mail; absent otherwise"),
             .optional(
                 "customAuth", \.customAuth, "True when the user has signed in with a custom token; absent otherwise"),
             .required(

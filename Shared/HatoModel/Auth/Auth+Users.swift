@@ -220,7 +220,7 @@ extension Auth.Users {
                 "deleteProviders", \.deleteProviders,
                 """
                 Ids of providers whose identities no longer sign in to the account; also the last way to sign in. \
-                `phone` removes the phone number
+                `phone` removes the phone number, and `password` the password
                 """,
                 example: ["google.com"]))
 

@@ -33,6 +33,21 @@ import Testing
         _ = try await bench.refresh(used.refreshToken)
     }
 
+    /// Users of custom tokens, and anonymous ones of another service, have no credential here yet.
+    @Test func accountsOfAnAdministratorStay() async throws {
+        let bench = try await AuthBench.open()
+        var row = Auth.Users.Row(uid: "imported")
+        (row.createdAt, row.lastLoginAt) = (1_600_000_000_000, 1_600_000_000_000)
+        _ = try await MovingMethods(service: bench.service).importUsers(Auth.Users.Import(users: [row]))
+        var request = Auth.Users.Create()
+        request.uid = "made"
+        _ = try await bench.service.users.createUser(request)
+        #expect(try await AnonymousUpkeep(service: bench.service).forgetUnused() == 0)
+        bench.pass(seconds: 400 * Self.day)
+        #expect(try await AnonymousUpkeep(service: bench.service).forgetUnused() == 0)
+        #expect(try await bench.service.users.users(Auth.Users.List()).users.map(\.uid) == ["imported", "made"])
+    }
+
     @Test func zeroDaysKeepThemForEver() async throws {
         let bench = try await AuthBench.open { $0.anonymousDays = 0 }
         let session = try await bench.anonymous()

@@ -263,8 +263,9 @@ struct AttemptPolicyTests {
         configuration.limits.attemptEntriesMax = entriesMax
         configuration.limits.failuresFree = 1
         configuration.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 60)
+        configuration.limits.signIns = RateLimit(burst: 0, perMinute: 0)
         change(&configuration.limits)
-        return AttemptLedger(configuration, now: { 0 })
+        return AttemptLedger(configuration, key: [1], now: { 0 })
     }
 
     @Test func fullLedgerEvictsTheOldestEntries() throws {

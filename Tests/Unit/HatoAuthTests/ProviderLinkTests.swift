@@ -261,6 +261,17 @@ struct ProviderLinkTests {
         #expect(account.providerUserInfo.map(\.providerId) == ["password"])
     }
 
+    @Test func passwordIsAProviderToDelete() async throws {
+        let bench = try await bench()
+        let session = try await bench.signUp()
+        let last = await wireError { try await update(bench, session) { $0.deleteProviders = ["password"] } }
+        #expect(last?.reason == "LAST_SIGN_IN_METHOD")
+        var admin = Auth.Users.Update(uid: session.uid)
+        admin.deleteProviders = ["password"]
+        #expect(try await bench.service.users.updateUser(admin).providerUserInfo.isEmpty)
+        #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
+    }
+
     @Test func aDeletedAccountLeavesNoLink() async throws {
         let bench = try await bench()
         let session = try await bench.signIn(provider: try bench.token(issuer)).session

@@ -32,6 +32,13 @@ enum AccountChecks {
         guard (-clockLeewaySeconds...ageMax).contains(now / 1000 - authTime) else { throw .credentialTooOld }
     }
 
+    /// The attributes to delete, the password for the provider `password` among them.
+    static func attributes(
+        _ attributes: [Auth.AccountAttribute]?, ofProviders providers: [String]?
+    ) -> [Auth.AccountAttribute]? {
+        providers?.contains("password") == true ? (attributes ?? []) + [.password] : attributes
+    }
+
     /// The attributes to delete; throws for one that is also given.
     static func deletions(
         _ attributes: [Auth.AccountAttribute]?, given: [Auth.AccountAttribute: String?]

@@ -73,8 +73,10 @@ struct AnonymousUpkeep {
 }
 
 extension AccountRecord {
-    /// Whether it is anonymous and, as far as its own row says, was not used since a time in milliseconds.
+    /// Whether a person made it, it is anonymous and, as far as its own row says, was not used since a time in
+    /// milliseconds. `validSince` is no earlier than an import.
     fileprivate func isUnused(before: Int64) -> Bool {
-        isAnonymous && max(createdAt, lastLoginAt ?? 0, lastRefreshAt ?? 0) < before
+        isAnonymous && !isManaged
+            && max(createdAt, lastLoginAt ?? 0, lastRefreshAt ?? 0, validSince * 1000) < before
     }
 }

@@ -169,6 +169,7 @@ extension UserImportPolicy.Checked {
         // Not the time of the row: tokens of a deleted account that had the uid must not be valid again.
         account.validSince = before?.validSince ?? now / 1000
         account.networks = before?.networks
+        account.isManaged = before?.isManaged ?? true
         return account
     }
 }

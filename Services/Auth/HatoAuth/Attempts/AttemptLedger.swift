@@ -1,7 +1,8 @@
 import HatoRPC
 import Synchronization
 
-/// Counts attempts by address and by account, in memory and bounded; a restart clears the counts.
+/// Counts attempts by address and by account, in memory and bounded. A restart clears the counts, except those of wrong
+/// passwords, which `FailureKeeper` keeps in the store.
 ///
 /// Wrong passwords for an account are counted by network: one that guesses does not keep its owner out. All of them
 /// together are counted too, for guesses from many networks: of each network as many as cause no wait, so that no
@@ -38,29 +39,36 @@ final class AttemptLedger: Sendable {
         var user: String?
     }
 
-    /// What failures are counted for.
-    private struct Subject: Hashable {
-        var account: String
-        /// Nil: all networks.
-        var network: String?
-    }
-
     private struct State {
         var buckets = RecentEntries<Origin, TokenBucket>()
-        var failures = RecentEntries<Subject, FailureCount>()
+        var failures = RecentEntries<FailureKey, FailureCount>()
+        /// What is not in the store as it is here. Each check of a password changes a few at most.
+        var changed: Set<FailureKey> = []
 
-        mutating func set(_ subject: Subject, _ count: FailureCount) {
+        mutating func set(_ key: FailureKey, _ count: FailureCount) {
             let isOver = count.failures == 0 && count.pending == 0
-            failures.set(subject, isOver ? nil : count, isEvictable: count.pending == 0)
+            if (failures[key]?.failures ?? 0) != count.failures { changed.insert(key) }
+            failures.set(key, isOver ? nil : count, isEvictable: count.pending == 0)
+        }
+
+        /// False when every entry is of a check in progress.
+        mutating func evictFailures(for key: FailureKey, countMax: Int) -> Bool {
+            guard let evicted = failures.evict(for: key, countMax: countMax) else { return false }
+            changed.formUnion(evicted)
+            return true
         }
     }
 
     private let limits: AuthLimits
     private let limitsLoopback: Bool
     private let now: @Sendable () -> Int64
+    /// Makes the marks of `FailureKey`.
+    private let key: [UInt8]
     private let state = Mutex(State())
 
-    init(_ configuration: AuthConfiguration, now: @escaping @Sendable () -> Int64) {
+    /// - Parameter key: The secret of the service.
+    init(_ configuration: AuthConfiguration, key: [UInt8], now: @escaping @Sendable () -> Int64) {
+        self.key = key
         limits = configuration.limits
         limitsLoopback = configuration.limitsLoopback
         self.now = now
@@ -72,8 +80,16 @@ final class AttemptLedger: Sendable {
         if let origin = origin(kind, address) { try take(origin, limit(ofAddress: kind)) }
         switch kind {
         case .signUp, .anonymousSignUp: try take(Origin(kind: .signUp), limits.signUps)
-        case .signIn, .signUpCheck, .refresh, .code, .guess, .credentialChange, .profileChange: break
+        case .signIn: try take(Origin(kind: .signIn), limits.signIns)
+        case .signUpCheck, .refresh, .code, .guess, .credentialChange, .profileChange: break
         }
+    }
+
+    /// Counts a sign-in to one account from one address. Throws `AuthError.tooManyAttempts`.
+    func admitSignIn(to account: String, from address: ClientAddress?) throws {
+        guard var origin = origin(.signIn, address) else { return }
+        origin.user = account
+        try take(origin, limits.signInsPerAccountAndAddress)
     }
 
     /// Counts a code among those of all addresses. Throws `AuthError.tooManyAttempts`.
@@ -152,7 +168,7 @@ final class AttemptLedger: Sendable {
             let waits = zip(subjects, counts).compactMap { policy(of: $0).wait($1, now: now) }
             if let wait = waits.max() { return wait }
             for (index, subject) in subjects.enumerated() {
-                guard state.failures.evict(for: subject, countMax: limits.attemptEntriesMax) else {
+                guard state.evictFailures(for: subject, countMax: limits.attemptEntriesMax) else {
                     // Every entry is of a check in progress.
                     for earlier in 0..<index { state.set(subjects[earlier], counts[earlier]) }
                     return 1000
@@ -178,7 +194,7 @@ final class AttemptLedger: Sendable {
                 switch isRight {
                 case true?: count.failures = 0
                 case false?:
-                    if subject.network != nil || isCounted { count = policy(of: subject).failed(count, now: now) }
+                    if !subject.isOfAllNetworks || isCounted { count = policy(of: subject).failed(count, now: now) }
                 case nil: break
                 }
                 state.set(subject, count)
@@ -188,23 +204,23 @@ final class AttemptLedger: Sendable {
 
     /// Whether a wrong password counts among those of all networks: while its own network may still guess freely, and
     /// once all together may not.
-    private func isCountedForAll(_ subjects: [Subject], _ state: State, now: Int64) -> Bool {
+    private func isCountedForAll(_ subjects: [FailureKey], _ state: State, now: Int64) -> Bool {
         subjects.contains { subject in
             let count = state.failures[subject] ?? FailureCount()
             let policy = policy(of: subject)
             let isFree = policy.isExpired(count, now: now) || count.failures < policy.failuresFree
-            return isFree == (subject.network != nil)
+            return isFree == !subject.isOfAllNetworks
         }
     }
 
-    private func subjects(of target: Target) -> [Subject] {
-        let own = Subject(account: target.account, network: target.network)
-        return target.isKnown ? [own] : [own, Subject(account: target.account)]
+    private func subjects(of target: Target) -> [FailureKey] {
+        let own = FailureKey(target.account, network: target.network, key: key)
+        return target.isKnown ? [own] : [own, FailureKey(target.account, network: nil, key: key)]
     }
 
-    private func policy(of subject: Subject) -> AttemptPolicy {
+    private func policy(of subject: FailureKey) -> AttemptPolicy {
         AttemptPolicy(
-            failuresFree: subject.network == nil ? limits.failuresFreePerAccount : limits.failuresFree,
+            failuresFree: subject.isOfAllNetworks ? limits.failuresFreePerAccount : limits.failuresFree,
             waitMax: limits.lockMsMax, memory: limits.failureMemoryMs)
     }
 
@@ -231,4 +247,56 @@ final class AttemptLedger: Sendable {
     }
 
     private static let usersOfAddress = 10
+
+    // MARK: Store
+
+    /// What is to be in the store; a nil count is to be deleted.
+    struct Change: Sendable {
+        var key: FailureKey
+        var count: FailureCount?
+    }
+
+    /// Takes the counts of an earlier run over, the one of the oldest failure first. Returns the keys of those that
+    /// count no longer, or are too many.
+    func restore(_ counts: [(key: FailureKey, count: FailureCount)]) -> [FailureKey] {
+        let now = now()
+        return state.withLock { state in
+            let living = counts.filter { !policy(of: $0.key).isExpired($0.count, now: now) && $0.count.failures > 0 }
+            let kept = living.suffix(limits.attemptEntriesMax)
+            for entry in kept { state.failures.set(entry.key, entry.count) }
+            let keys = Set(kept.map(\.key))
+            return counts.map(\.key).filter { !keys.contains($0) }
+        }
+    }
+
+    /// At most `countMax` of the counts that the store has not as they are.
+    func takeChanges(countMax: Int) -> [Change] {
+        state.withLock { state in
+            let keys = state.changed.prefix(countMax)
+            state.changed.subtract(keys)
+            return keys.map { key in
+                let count = state.failures[key]
+                return Change(key: key, count: (count?.failures ?? 0) > 0 ? count : nil)
+            }
+        }
+    }
+
+    /// What could not be written; some of it is left out while the store takes nothing for long.
+    func putBack(_ keys: [FailureKey]) {
+        state.withLock { state in
+            let free = max(0, 2 * limits.attemptEntriesMax - state.changed.count)
+            state.changed.formUnion(keys.prefix(free))
+        }
+    }
+
+    /// Ends the counts that count no longer.
+    func forgetExpired() {
+        let now = now()
+        state.withLock { state in
+            for (key, count) in state.failures.all
+            where count.pending == 0 && policy(of: key).isExpired(count, now: now) {
+                state.set(key, FailureCount())
+            }
+        }
+    }
 }

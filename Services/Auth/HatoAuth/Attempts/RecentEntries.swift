@@ -8,6 +8,7 @@ struct RecentEntries<Key: Hashable, Entry> {
     private var settings: UInt64 = 0
 
     subscript(key: Key) -> Entry? { entries[key] }
+    var all: [Key: Entry] { entries }
 
     /// - Parameters:
     ///   - entry: nil removes it.
@@ -18,13 +19,15 @@ struct RecentEntries<Key: Hashable, Entry> {
         if entry != nil, isEvictable { evictable.insert(key, settings) } else { evictable.remove(key) }
     }
 
-    /// Evicts what is too much with an entry for `key`. False when nothing may be evicted.
-    mutating func evict(for key: Key, countMax: Int) -> Bool {
-        guard entries[key] == nil else { return true }
+    /// Evicts what is too much with an entry for `key`, and returns it. Nil when too little may be evicted.
+    mutating func evict(for key: Key, countMax: Int) -> [Key]? {
+        guard entries[key] == nil else { return [] }
+        var evicted: [Key] = []
         while entries.count >= countMax {
-            guard let oldest = evictable.first?.key else { return false }
+            guard let oldest = evictable.first?.key else { return nil }
             set(oldest, nil)
+            evicted.append(oldest)
         }
-        return true
+        return evicted
     }
 }

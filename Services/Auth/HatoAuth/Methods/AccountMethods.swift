@@ -169,7 +169,7 @@ struct AccountMethods: AuthMethods {
 
     private static func deletions(_ request: Auth.Account.Update) throws -> Set<Auth.AccountAttribute> {
         try AccountChecks.deletions(
-            request.deleteAttributes,
+            AccountChecks.attributes(request.deleteAttributes, ofProviders: request.deleteProviders),
             given: [
                 .email: request.email, .password: request.password, .username: request.username,
                 .displayName: request.displayName, .photoUrl: request.photoUrl,

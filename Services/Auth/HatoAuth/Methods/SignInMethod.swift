@@ -55,6 +55,7 @@ struct SignInMethod: AuthMethods {
         let account = try await store.read { try AccountRows.find(name, in: $0) }
         // One count for all names of an account.
         let counted = account.map { .uid($0.uid) } ?? name
+        try attempts.admitSignIn(to: counted.attemptKey, from: origin.address)
         let isKnown = newSession.device.mark.isContained(in: account?.networks)
         // The account has not signed in from every /64 of a /48 that is known, and a /48 has very many.
         let network = isKnown ? origin.address?.network : origin.address?.site

@@ -46,7 +46,8 @@ struct UsersMethods: AuthMethods {
         let uid = request.uid ?? environment.newUID()
         return try await service.write { [change, environment] rows in
             let now = environment.now()
-            let blank = try AccountRows.newAccount(uid, at: now, in: rows)
+            var blank = try AccountRows.newAccount(uid, at: now, in: rows)
+            blank.isManaged = true
             let account = change.applied(toNew: blank, now: now)
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             AccountRows.put(account, replacing: nil, in: rows)
@@ -60,7 +61,7 @@ struct UsersMethods: AuthMethods {
             displayName: request.displayName, photoUrl: request.photoUrl, phoneNumber: request.phoneNumber,
             customAttributes: request.customAttributes)
         let deletions = try AccountChecks.deletions(
-            request.deleteAttributes,
+            AccountChecks.attributes(request.deleteAttributes, ofProviders: request.deleteProviders),
             given: [
                 .email: form.email, .password: form.password, .username: form.username, .displayName: form.displayName,
                 .photoUrl: form.photoUrl,

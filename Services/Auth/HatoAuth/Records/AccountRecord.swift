@@ -26,6 +26,8 @@ struct AccountRecord: Sendable {
     var signsInWithCustomToken = false
     /// The identities of providers that sign in to it, one of each provider at most.
     var identities: [LinkedIdentity] = []
+    /// Whether an administrator made or imported it: then it is not deleted for being unused.
+    var isManaged = false
     /// `NetworkMark`s of the last networks from which it has signed in, the newest first.
     var networks: [String]?
 
@@ -71,6 +73,7 @@ struct AccountRecord: Sendable {
         account.validSince = validSince
         account.customAttributes = customAttributes
         account.initialEmail = initialEmail
+        account.emailLinkSignin = signsInWithCode ? true : nil
         account.customAuth = signsInWithCustomToken ? true : nil
         if passwordHash != nil || (signsInWithCode && email != nil), let name = email ?? username {
             var provider = Auth.Account.Provider(providerId: "password", rawId: name)
@@ -115,6 +118,7 @@ extension AccountRecord: FieldObject {
         .flag("emailLinkSignin", \.signsInWithCode),
         .flag("customAuth", \.signsInWithCustomToken),
         .optional("identities", \.storedIdentities),
+        .flag("managed", \.isManaged),
         .optional("networks", \.networks))
 
     /// Throws `RecordError`.

@@ -19,6 +19,7 @@ import HatoStorage
 /// | `b` address, 0, type | code id: the newest code of the type; of `changeEmail` with 0, uid at the end |
 /// | `o` uid, 0, address | code id: what brings this address of the account back |
 /// | `q` phone number | uid |
+/// | `f` 1 for all networks, else 0, mark of account and network | wrong passwords |
 /// | `m` mail id | mail |
 /// | `w` 0 or 1, time in ms, 8 bytes, mail id | nothing: when a mail is sent next; 0: to an account |
 /// | `g` mail id | nothing: the dead mails |
@@ -42,6 +43,7 @@ enum AuthKey {
     static let mailsBySendTime = [KeyRange(prefix: [UInt8(ascii: "w"), 0]), KeyRange(prefix: [UInt8(ascii: "w"), 1])]
     static let deadMails = KeyRange(prefix: [UInt8(ascii: "g")])
     static let signers = KeyRange(prefix: [UInt8(ascii: "y")])
+    static let failures = KeyRange(prefix: [UInt8(ascii: "f")])
     static let audits = KeyRange(prefix: [UInt8(ascii: "j")])
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
@@ -62,6 +64,7 @@ enum AuthKey {
     static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
     static func phoneNumber(_ number: String) -> [UInt8] { key("q", number.utf8) }
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
+    static func failure(_ failure: FailureKey) -> [UInt8] { key("f", failure.bytes) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
     static func provider(_ id: String) -> [UInt8] { key("i", id.utf8) }
     /// The id of a provider contains no NUL.
