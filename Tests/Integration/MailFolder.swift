@@ -4,28 +4,9 @@ import HatoTesting
 import Testing
 
 /// Mails of the stack, as a test suite of an app reads them.
-@Suite("RxSwift（とFirebase）でチャットツールを書く", .timeLimit(.minutes(5)))
-struct ForgottenPasswords {
-    @Test func aForgottenPasswordIsSetByTheDigitsOfTheMail() async throws {
-        try await TestStack.run { stack in
-            let user = try await stack.newUser(email: "masuo@example.com")
-            let client = stack.client(.auth)
-            var request = Auth.Code.Request(type: .passwordReset)
-            request.email = "masuo@example.com"
-            request.locale = "ja"
-            _ = try await client.call(request)
-            let mail = try #require(try await stack.mails(to: "masuo@example.com").first)
-            #expect(mail.subject == "パスワードの再設定")
-            var apply = Auth.Code.Apply(code: try #require(mail.digits), email: mail.to)
-            apply.newPassword = "sazae-and-friends"
-            _ = try await client.call(apply)
-            let session = try await client.call(Auth.SignIn(email: mail.to, password: "sazae-and-friends"))
-            #expect(session.uid == user.uid)
-            await client.close()
-        }
-    }
-
-    @Test func theCommandsShowTheMailsOfTheFolder() async throws {
+@Suite(.timeLimit(.minutes(5)))
+struct MailFolder {
+    @Test func theNewestMailToAnAddressSignsIn() async throws {
         try await TestStack.run(["--action-url", "https://chat.example.com/account"]) { stack in
             let client = stack.client(.auth)
             var request = Auth.Code.Request(type: .signIn)
