@@ -19,7 +19,7 @@ struct ChatToolAccounts {
             do {
                 let request = Auth.SignUp(
                     email: email, password: password, username: username, displayName: "マスオさん")
-                return (try await client.call(request), [])
+                return (try await client.call(request).session, [])
             } catch let error as RPCError where error.code == .invalidArgument {
                 return (nil, (error.data["problems"]?.array ?? []).compactMap { $0["parameter"]?.string })
             }
