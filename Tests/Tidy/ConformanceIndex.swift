@@ -1,19 +1,26 @@
 import Testing
 
-/// `Tests/Conformance/README.md`: every point of the specification with its tests.
+/// The pages of `Tests/Conformance`: every point of a specification with its tests.
 @Suite struct ConformanceIndex {
     private let repository = Repository()
-    private static let page = "Tests/Conformance/README.md"
+    /// The sections that each page has.
+    private static let pages: [String: [String]] = [
+        "Tests/Conformance/README.md": [
+            "1", "2", "2.1", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "5", "6", "8.5", "9.1", "9.2", "9.3", "9.4", "9.5",
+            "9.6",
+        ],
+        "Tests/Conformance/Accounts.md": ["2", "3", "4", "5", "6", "7", "9"],
+    ]
 
-    /// The point and its tests.
-    private func rows() throws -> [(point: String, held: String)] {
-        try repository.text(Self.page).split(separator: "\n").compactMap { line in
+    /// The points of a page and their tests.
+    private func rows(_ page: String) throws -> [(point: String, held: String)] {
+        try repository.text(page).split(separator: "\n").compactMap { line in
             guard line.hasPrefix("| "), line != "| What holds | Tests |" else { return nil }
             let cells = line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
                 $0.replacing("\u{0}", with: "|").trimmingPrefix(" ")
             }
             guard cells.count == 2 else {
-                Issue.record("\(Self.page) has a row without two cells: \(line)")
+                Issue.record("\(page) has a row without two cells: \(line)")
                 return nil
             }
             return (String(cells[0]), String(cells[1]))
@@ -22,7 +29,7 @@ import Testing
 
     @Test func everyPointHasTestsThatExistOrSaysWhyNot() throws {
         let tests = try tests()
-        for row in try rows() {
+        for row in try Self.pages.keys.flatMap(rows) {
             if row.held.hasPrefix("Not here: ") {
                 #expect(row.held.count > 40, "\(row.point) does not say why not")
                 continue
@@ -34,12 +41,12 @@ import Testing
     }
 
     @Test func everySectionIsThere() throws {
-        let text = try repository.text(Self.page)
-        let sections = [
-            "1", "2", "2.1", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "5", "6", "8.5", "9.1", "9.2", "9.3", "9.4", "9.5",
-            "9.6",
-        ]
-        for section in sections { #expect(text.contains("\n## §\(section) "), "§\(section) is missing") }
+        for (page, sections) in Self.pages {
+            let text = try repository.text(page)
+            for section in sections {
+                #expect(text.contains("\n## §\(section) "), "§\(section) is missing in \(page)")
+            }
+        }
     }
 
     @Test func everyTableHasARunner() throws {
