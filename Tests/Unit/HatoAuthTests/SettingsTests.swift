@@ -13,6 +13,17 @@ struct SettingsTests {
         _ = try await bench.service.settings.set(request)
     }
 
+    @Test func noPasswordIsSetWhereNoneSignsIn() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let closed = try await AuthBench.open(since: bench) { $0.allowsPasswordSignIn = false }
+        var request = Auth.Account.Update()
+        request.password = "tama-the-cat-of-isono"
+        let origin = try await closed.origin(session)
+        let refused = await wireError { [request] in try await closed.service.accounts.updateAccount(request, origin) }
+        #expect(refused?.reason == "OPERATION_NOT_ALLOWED")
+    }
+
     private func signUp(_ bench: AuthBench, _ email: String?, username: String? = nil) async -> RPCError? {
         await wireError {
             try await bench.signUp(email, email ?? username == nil ? nil : AuthBench.password, username: username)

@@ -32,6 +32,7 @@ struct AccountMethods: AuthMethods {
             missing += policy.missingEmail(form)
             if missing.isEmpty { try policy.check(isAnonymous: false) }
         }
+        if form.password != nil, !configuration.allowsPasswordSignIn { throw AuthError.operationNotAllowed }
         let checked = try AccountFormPolicy(configuration, isOwn: true).check(
             form, names: [before.email, before.username].compactMap { $0 }, missing: missing)
         let isCredential = Self.touchesCredential(form, deletions) || request.deleteProviders?.isEmpty == false
