@@ -146,7 +146,7 @@ struct OverTheWireTests {
         let bench = try await WireBench()
         let session = try #require(try await bench.client.call(Auth.SignUp()).session)
         // Before the params are looked at.
-        let methods = Auth.methods.filter { $0.access == .administrator }.map(\.method)
+        let methods = Auth.methods.filter { $0.access == .administrator }.map { $0.method }
         #expect(methods.count > 25 && methods.contains("auth.users.export"))
         for method in methods {
             let nobody = await wireError { try await bench.client.call(method: method) }
