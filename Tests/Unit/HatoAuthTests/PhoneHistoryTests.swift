@@ -35,7 +35,7 @@ struct PhoneHistoryTests {
         print("\(Self.phones) phones: \(all)")
         #expect(all.late > 0 && all.lost > 0 && all.fromTabs > 0 && all.thefts > 0)
         #expect(all.ended == all.thefts)
-        #expect(all.generationsOfThieves < 4)
+        #expect(all.phoneGenerations < 4)
     }
 }
 
@@ -51,7 +51,9 @@ private struct PhoneSession {
         /// Sessions that ended since two had their token.
         var ended = 0
         /// The most generations that a phone showed, after one that both showed, before a thief got a token.
-        var generationsOfThieves = 0
+        var phoneGenerations = 0
+        /// The most that the thief showed so: while the phone is off, no token of it contradicts the thief's.
+        var thiefGenerations = 0
 
         mutating func add(_ other: Counts) {
             refreshes += other.refreshes
@@ -60,7 +62,8 @@ private struct PhoneSession {
             fromTabs += other.fromTabs
             thefts += other.thefts
             ended += other.ended
-            generationsOfThieves = max(generationsOfThieves, other.generationsOfThieves)
+            phoneGenerations = max(phoneGenerations, other.phoneGenerations)
+            thiefGenerations = max(thiefGenerations, other.thiefGenerations)
         }
     }
 
@@ -187,7 +190,8 @@ private struct PhoneSession {
 
     private mutating func thiefGotAToken() {
         guard let first = holders[0].shown.intersection(holders[1].shown).min() else { return }
-        counts.generationsOfThieves = max(counts.generationsOfThieves, holders[0].shown.count { $0 > first })
+        counts.phoneGenerations = max(counts.phoneGenerations, holders[0].shown.count { $0 > first })
+        counts.thiefGenerations = max(counts.thiefGenerations, holders[1].shown.count { $0 > first })
     }
 
     /// For all its holders. The phone signs in again.
