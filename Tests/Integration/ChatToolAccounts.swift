@@ -15,14 +15,16 @@ struct ChatToolAccounts {
 
         /// The session of the new account, or the wrong fields. The second password never leaves the screen.
         func submit(_ client: RPCClient) async throws -> (session: Auth.Session?, wrong: [String]) {
-            guard password == passwordConfirm else { return (nil, ["passwordConfirm"]) }
-            do {
-                let request = Auth.SignUp(
-                    email: email, password: password, username: username, displayName: "マスオさん")
-                return (try await client.call(request).session, [])
-            } catch let error as RPCError where error.code == .invalidArgument {
-                return (nil, (error.data["problems"]?.array ?? []).compactMap { $0["parameter"]?.string })
+            var request = Auth.SignUp(email: email, password: password, username: username, displayName: "マスオさん")
+            request.dryRun = true
+            var wrong: [String] = []
+            do { _ = try await client.call(request) } catch let error as RPCError {
+                wrong = try #require(error.data["problems"]?.array).compactMap { $0["parameter"]?.string }
             }
+            if password != passwordConfirm { wrong.append("passwordConfirm") }
+            guard wrong.isEmpty else { return (nil, wrong) }
+            request.dryRun = nil
+            return (try await client.call(request).session, [])
         }
 
         func with(_ change: (inout Form) -> Void) -> Form {
@@ -55,8 +57,8 @@ struct ChatToolAccounts {
                 (form.with { ($0.password, $0.passwordConfirm) = ("abc", "abc") }, ["password"]),
                 (form.with { $0.passwordConfirm = "sazae-and-friend" }, ["passwordConfirm"]),
                 (
-                    Form(email: "masuo@", username: "?", password: "", passwordConfirm: ""),
-                    ["email", "username", "password"]
+                    Form(email: "masuo@", username: "?", password: "", passwordConfirm: "x"),
+                    ["email", "username", "password", "passwordConfirm"]
                 ),
             ] {
                 let outcome = try await wrong.submit(auth)
@@ -68,6 +70,8 @@ struct ChatToolAccounts {
             let account = try await auth.call(Auth.Account.Get(), credential: masuo.idToken)
             #expect(account.displayName == "マスオさん" && account.username == "masuo")
             #expect(account.email == "masuo@example.com" && account.uid == masuo.uid)
+            let other = try await form.with { ($0.email, $0.username) = ("norisuke@example.com", "Masuo") }.submit(auth)
+            #expect(other.session == nil && other.wrong == ["username"], "it is taken")
             // What the article misses: the data of other users.
             let sazae = stack.client(.messages, as: .user(idToken: try await stack.newUser().idToken))
             try await eventually("others read the name") {
