@@ -67,6 +67,8 @@ let package = Package(
         .library(name: "HatoModel", targets: ["HatoModel"]),
         .library(name: "HatoRPC", targets: ["HatoRPC"]),
         .library(name: "HatoTesting", targets: ["HatoTesting"]),
+        // For the benchmarks, which verify ID tokens as the services do.
+        .library(name: "HatoIdentity", targets: ["HatoIdentity"]),
         .executable(name: "hato-auth", targets: ["hato-auth"]),
         .executable(name: "hato-messages", targets: ["hato-messages"]),
         .executable(name: "hato-notifier", targets: ["hato-notifier"]),

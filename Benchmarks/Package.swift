@@ -8,6 +8,7 @@ let package = Package(
     platforms: [.macOS(.v26)],
     dependencies: [
         .package(name: "hato", path: ".."),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
@@ -16,6 +17,9 @@ let package = Package(
             name: "hato-bench",
             dependencies: [
                 "CEpoll",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "HatoIdentity", package: "hato"),
                 .product(name: "HatoModel", package: "hato"),
                 .product(name: "HatoRPC", package: "hato"),
                 .product(name: "HatoTesting", package: "hato"),

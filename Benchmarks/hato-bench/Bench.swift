@@ -6,7 +6,7 @@ import HatoTesting
 struct Bench {
     /// The parts, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread
+        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread, auth
         case largeRoom = "large-room"
         case moving
 
@@ -55,6 +55,7 @@ struct Bench {
                 table.rows += try await TestStack.run(memory) {
                     try await UnreadBench(settings: settings, stack: $0).rows()
                 }.rows
+            case .auth: try await AuthBench(settings: settings).measure(&table)
             case .largeRoom: try await onTwoChatStacks(&table)
             case .moving: try await onStack(&table) { try await MovingBench(settings: settings, stack: $0).rows() }
             }

@@ -1,6 +1,7 @@
 struct BenchSettings: Sendable {
     static let usage = """
-        hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--messages N] [--bytes N] [--json FILE]
+        hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--messages N] [--bytes N]
+                   [--accounts N] [--json FILE]
           --only       \(names(Bench.Part.allCases.filter(\.isUsual))) (all of these), and, when named,
                        large-room (15 minutes and 10 GB of disk) and moving (15 minutes and 6 GB)
           --seconds    the length of one window (2)
@@ -8,6 +9,7 @@ struct BenchSettings: Sendable {
           --room-size  messages in the room that is read from (100000)
           --messages   messages of all rooms of large-room, a tenth of them in one (10000000)
           --bytes      of the tree of moving, as JSON (1000000000)
+          --accounts   of auth that are imported (100000)
           --json       writes the table as JSON too
         """
 
@@ -23,6 +25,7 @@ struct BenchSettings: Sendable {
     var roomSize = 100_000
     var messages = 10_000_000
     var bytes = 1_000_000_000
+    var accounts = 100_000
     var jsonPath: String?
 
     /// The settings of the command line; nil if it does not have the form of `usage`.
@@ -50,6 +53,9 @@ struct BenchSettings: Sendable {
             case "--bytes":
                 guard let bytes = Int(value), bytes >= 1_000_000 else { return nil }
                 self.bytes = bytes
+            case "--accounts":
+                guard let accounts = Int(value), accounts >= 1_000 else { return nil }
+                self.accounts = accounts
             case "--json": jsonPath = value
             default: return nil
             }

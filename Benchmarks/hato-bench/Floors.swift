@@ -16,7 +16,7 @@ struct Floors: Sendable {
         table.add("floor: wake-up, a byte over TCP to a thread and back", wake, "/s")
     }
 
-    private static func sync(seconds: Double) throws -> Window {
+    static func sync(seconds: Double) throws -> Window {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("hato-bench-\(UUID().uuidString)").path
         let file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o600)
         guard file >= 0 else { throw BenchError("cannot write \(path)") }

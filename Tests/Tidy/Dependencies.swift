@@ -81,7 +81,7 @@ import Testing
         "Tests/Tidy": [
             "HatoAuth", "HatoFetch", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRuntime",
         ],
-        "Benchmarks/hato-bench": ["HatoModel", "HatoRPC", "HatoTesting"],
+        "Benchmarks/hato-bench": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoTesting"],
     ]
 
     @Test func everyImportOfATestIsAllowed() throws {
