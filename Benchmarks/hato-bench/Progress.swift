@@ -6,9 +6,14 @@ enum Progress {
 
 /// Nanoseconds that only go forward.
 enum Clock {
-    static func now() -> UInt64 {
+    static func now() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
+
+    /// The processor time of this process.
+    static func processorTime() -> UInt64 { nanoseconds(CLOCK_PROCESS_CPUTIME_ID) }
+
+    private static func nanoseconds(_ clock: clockid_t) -> UInt64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }

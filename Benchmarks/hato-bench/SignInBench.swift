@@ -84,7 +84,9 @@ struct SignInBench: Sendable {
         let port = stack.configuration(.auth).port
         let sockets = try (0..<Self.atOnce).map { _ in try RawSocket(port: port) }
         defer { for socket in sockets { socket.close() } }
-        for socket in sockets { try socket.call(Service.Health.method) }
+        // The same without a hash: what connections and requests take.
+        for socket in sockets { try socket.send(AuthRequests.signIn("unknown@example.com", "")) }
+        for socket in sockets { try socket.readLine() }
         let watch = try MemoryWatch(stack.processIdentifier)
         for (number, socket) in sockets.enumerated() {
             try socket.send(AuthRequests.signIn("unknown\(number)@example.com", AuthRequests.password))
