@@ -16,7 +16,15 @@ struct Floors: Sendable {
         table.add("floor: wake-up, a byte over TCP to a thread and back", wake, "/s")
     }
 
-    static func sync(seconds: Double) throws -> Window {
+    static func sync(seconds: Double) throws -> Window { try appending { try repeated(seconds, $0) } }
+
+    /// The same at a steady pace, while something else goes on.
+    static func sync(_ perSecond: Int, until end: PacedCalls.End) throws -> Window {
+        try appending { append in try PacedCalls.window(perSecond, until: end) { _ in try append() } }
+    }
+
+    /// Each call of the closure that `body` gets appends 256 bytes to a file, and returns when they are on disk.
+    private static func appending(_ body: (() throws -> Void) throws -> Window) throws -> Window {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("hato-bench-\(UUID().uuidString)").path
         let file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o600)
         guard file >= 0 else { throw BenchError("cannot write \(path)") }
@@ -25,7 +33,7 @@ struct Floors: Sendable {
             unlink(path)
         }
         let bytes = [UInt8](repeating: 120, count: 256)
-        return try repeated(seconds) {
+        return try body {
             guard write(file, bytes, bytes.count) == bytes.count else { throw BenchError("cannot write \(path)") }
             #if canImport(Darwin)
                 _ = fcntl(file, F_FULLFSYNC)
