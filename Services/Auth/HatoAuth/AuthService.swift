@@ -193,12 +193,12 @@ public final class AuthService: Sendable {
         var token: RefreshToken
         var device: Device
 
-        /// - Parameter provider: with which the user signed in; nil: with the password, or without a credential.
+        /// - Parameter provider: with which the user signed in; nil: with the password, or without any, if it has none.
         func record(of account: AccountRecord, now: Int64, by provider: SignInProvider? = nil) -> SessionRecord {
             // `validSince` is later for a second after a change that ended tokens, such as a new password.
             let now = max(now, account.validSince * 1000)
             var record = SessionRecord(
-                id: id, uid: account.uid, provider: provider ?? (account.isAnonymous ? .anonymous : .password),
+                id: id, uid: account.uid, provider: provider ?? (account.passwordHash == nil ? .anonymous : .password),
                 authTime: now / 1000,
                 rotation: RefreshRotationStateMachine(currentHash: token.hash, createdAt: now))
             (record.label, record.address) = (device.label, device.network)

@@ -211,8 +211,9 @@ extension Auth.Account {
             .optional(
                 "deleteProviders", \.deleteProviders,
                 """
-                Ids of providers whose identities no longer sign in to the account. Requires a sign-in in the last 5 \
-                minutes; refused if no other way to sign in is left (`LAST_SIGN_IN_METHOD`)
+                Ids of providers whose identities no longer sign in to the account; `phone` removes the phone number, \
+                and `password` the password. Requires a sign-in in the last 5 minutes; refused if no other way to \
+                sign in is left (`LAST_SIGN_IN_METHOD`)
                 """, example: ["google.com"]))
 
         public init(

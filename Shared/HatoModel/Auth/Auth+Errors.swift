@@ -25,7 +25,7 @@ extension [MethodError] {
                 .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
                 "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_LABEL", data: ["problems"]),
             takenNames, emailNeedsCode, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
-            MethodError(.unauthenticated, "INVALID_ID_TOKEN"),
+            MethodError(.unauthenticated, "INVALID_ID_TOKEN"), recentSignIn,
         ] + ownAccount + [tooManyAttempts]
 
     fileprivate static let signIn = [

@@ -37,8 +37,8 @@ extension Auth {
             .optional(
                 "idToken", \.idToken,
                 """
-                The ID token of an account without password, at most 16 KiB: that account gets the credentials, \
-                which are required, and keeps its uid; its earlier sessions end. One that is not anonymous must have \
+                The ID token of an account without password, at most 16 KiB: that account gets the credentials and \
+                keeps its uid; its earlier sessions end. `password` is required, and a name if it has none. One that is not anonymous must have \
                 signed in recently. `PROVIDER_ALREADY_LINKED` if it has a password
                 """,
                 example: Auth.Session.example.idToken),

@@ -78,15 +78,15 @@ extension Auth.Users {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional(
-                "uid", \.uid, "The id of the user; exactly one of the names",
+                "uid", \.uid, "The id of the user; exactly one of the parameters",
                 example: Auth.Account.example.uid),
             .optional(
                 "email", \.email,
                 """
-                The e-mail address, at most 254 bytes; exactly one of the names
+                The e-mail address, at most 254 bytes; exactly one of the parameters
                 """),
             .optional(
-                "username", \.username, "The username; exactly one of the names",
+                "username", \.username, "The username; exactly one of the parameters",
                 example: "masuo"),
             .optional(
                 "phoneNumber", \.phoneNumber, "The phone number, in the form of E.164", example: "+819012345678"),

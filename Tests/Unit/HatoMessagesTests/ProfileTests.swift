@@ -37,6 +37,18 @@ struct ProfileTests {
         try await eventually("the profiles are \(expected)") { try await tree(running, path) == expected }
     }
 
+    @Test func onlyPhotosThatAPageMayShowArePublished() {
+        for shown in ["https://example.com/0.png", "HTTPS://example.com/写真.png?a=1&b=%22"] {
+            #expect(ProfileEffects.isShown(shown), "\(shown)")
+        }
+        for hidden in [
+            "http://example.com/0.png", "javascript:alert(1)", "data:text/html,a", "https://", "",
+            "https://example.com/\"onerror=alert(1)", "https://example.com/'onerror=alert(1)",
+            "https://example.com/<script>", "https://example.com/>", "https://example.com/`",
+            "https://example.com/ a", "https://example.com/\u{7F}", " https://example.com/0.png",
+        ] { #expect(!ProfileEffects.isShown(hidden), "\(hidden)") }
+    }
+
     @Test func profilesOfAllAccountsAreThereAndFollowTheirChanges() async throws {
         let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
         for number in 0..<5 { auth.set("u\(number)", name: "name \(number)") }

@@ -19,11 +19,11 @@ enum AccountChecks {
     ///
     /// - Parameter now: milliseconds since 1970.
     static func requireRecentSignIn(
-        _ user: Caller.User, _ account: AccountRecord, _ configuration: AuthConfiguration, now: Int64
+        _ user: Caller.User, _ account: AccountRecord, _ service: AuthService, now: Int64
     ) throws(AuthError) {
-        let ageMax = configuration.credentialAgeSecondsMax
+        let ageMax = service.configuration.credentialAgeSecondsMax
         // An account without a credential cannot sign in again.
-        guard ageMax > 0, !account.isAnonymous else { return }
+        guard ageMax > 0, account.hasCredential(byMail: service.mail != nil) else { return }
         guard let authTime = user.authTime else {
             // Every token of this service has it.
             guard !user.hasToken else { throw .credentialTooOld }

@@ -136,18 +136,21 @@ struct AccountFormPolicy: Sendable {
 
     /// The name of a device. Throws `AuthError.invalidFields`.
     func label(_ text: String?) throws(AuthError) -> String? {
+        if let problem = labelProblem(text) { throw .invalidFields([problem]) }
+        return text.map(Self.trimmed)
+    }
+
+    /// Why a label is none; nil: it is one, or absent.
+    func labelProblem(_ text: String?) -> FieldProblem? {
         guard let text else { return nil }
-        guard Self.hasAtMost(Self.labelCharactersMax, text), !Self.trimmed(text).isEmpty,
-            !text.unicodeScalars.contains(where: Self.isInvisibleTrick)
-        else {
-            throw .invalidFields([
-                FieldProblem(
-                    "label", "INVALID_LABEL",
-                    "The label should have 1 to \(Self.labelCharactersMax) characters without control characters, "
-                        + "such as マスオさんのiPhone")
-            ])
-        }
-        return Self.trimmed(text)
+        let isLabel =
+            Self.hasAtMost(Self.labelCharactersMax, text) && !Self.trimmed(text).isEmpty
+            && !text.unicodeScalars.contains(where: Self.isInvisibleTrick)
+        guard !isLabel else { return nil }
+        return FieldProblem(
+            "label", "INVALID_LABEL",
+            "The label should have 1 to \(Self.labelCharactersMax) characters without control characters, "
+                + "such as マスオさんのiPhone")
     }
 
     private static func trimmed(_ text: String) -> String {

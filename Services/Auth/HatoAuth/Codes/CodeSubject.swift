@@ -56,7 +56,7 @@ struct CodeSubject: Sendable {
         case .own(let user):
             let own = try AccountChecks.ownAccount(user, in: rows)
             if newEmail != nil {
-                try AccountChecks.requireRecentSignIn(user, own, service.configuration, now: now)
+                try AccountChecks.requireRecentSignIn(user, own, service, now: now)
                 _ = try service.ownSession(of: user, among: try SessionRows.ids(of: own.uid, in: rows))
                 if own.isAnonymous, !makesAccounts { throw AuthError.administratorsOnly }
             }

@@ -34,7 +34,7 @@ struct AccountMethods: AuthMethods {
         }
         if form.password != nil, !configuration.allowsPasswordSignIn { throw AuthError.operationNotAllowed }
         let checked = try AccountFormPolicy(configuration, isOwn: true).check(
-            form, names: [before.email, before.username].compactMap { $0 }, missing: missing)
+            form, names: before.signInNames, missing: missing)
         let isCredential = Self.touchesCredential(form, deletions) || request.deleteProviders?.isEmpty == false
         if isCredential { try requireRecentSignIn(user, before) }
         if user.hasToken {
@@ -160,7 +160,7 @@ struct AccountMethods: AuthMethods {
     }
 
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {
-        try AccountChecks.requireRecentSignIn(user, account, configuration, now: now ?? environment.now())
+        try AccountChecks.requireRecentSignIn(user, account, service, now: now ?? environment.now())
     }
 
     private static func touchesCredential(_ form: AccountForm, _ deletions: Set<Auth.AccountAttribute>) -> Bool {

@@ -45,7 +45,7 @@ struct SignInWithCodeMethod: AuthMethods {
             if let found, found.uid != own.uid { throw AuthError.emailExists }
             if let email = own.email, email != code.to { throw AuthError.hasCredentials }
             if own.email == nil {
-                try AccountChecks.requireRecentSignIn(linked, own, configuration, now: now)
+                try AccountChecks.requireRecentSignIn(linked, own, service, now: now)
                 try checkSignUp(code.to)
             }
             _ = try service.ownSession(of: linked, among: try SessionRows.ids(of: own.uid, in: rows))
@@ -67,7 +67,7 @@ struct SignInWithCodeMethod: AuthMethods {
         if let before, !before.emailVerified { account.endTokens(at: now) }
         account.networks = plan.session.device.mark.added(to: account.networks)
         try AccountRows.checkNames(of: account, replacing: before, in: rows)
-        let record = plan.session.record(of: account, now: now)
+        let record = plan.session.record(of: account, now: now, by: .password)
         AccountRows.put(account, replacing: before, in: rows)
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         SessionRows.put(record, in: rows)

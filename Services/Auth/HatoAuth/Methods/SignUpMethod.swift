@@ -19,17 +19,21 @@ struct SignUpMethod: AuthMethods {
         let (isAnonymous, form) = (request.isAnonymous, AccountForm(request))
         // Before a password is hashed.
         let newSession = try service.newSession(request.label, origin)
-        let upgraded = try request.idToken.map { try service.user(of: $0) }
-        let missing = try missing(of: form, isAnonymous: isAnonymous)
-        let checked = try AccountFormPolicy(configuration, isOwn: true).check(form, missing: missing)
+        let upgrade = try upgrade(request)
+        let before = try await account(before: upgrade)
+        let missing = missing(of: form, before, isAnonymous: isAnonymous)
+        if missing.isEmpty { try SignUpPolicy(configuration).check(isAnonymous: isAnonymous) }
+        let checked = try AccountFormPolicy(configuration, isOwn: true)
+            .check(form, names: before?.signInNames ?? [], missing: missing)
         try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
-        try await checkFree(checked)
+        // The transaction checks again.
+        try await store.read { try checkFree(checked, upgrade, in: $0) }
         var hash: PasswordHash?
         if let password = checked.password { hash = try await passwords.hash(password, for: origin.hashingClient) }
         let change = AccountChange(checked, passwordHash: hash)
         let session =
-            if let upgraded {
-                try await upgrade(upgraded, change, newSession)
+            if let upgrade {
+                try await apply(change, upgrade, newSession)
             } else {
                 try await makeAccount(change, newSession)
             }
@@ -43,68 +47,70 @@ struct SignUpMethod: AuthMethods {
         try attempts.admit(.signUpCheck, from: origin.address)
         let form = AccountForm(request)
         let policy = AccountFormPolicy(configuration, isOwn: true)
-        _ = try policy.label(request.label)
-        let upgraded = try request.idToken.map { try service.user(of: $0) }
-        let missing = try missing(of: form, isAnonymous: request.isAnonymous)
-        let taken = try await store.read { [configuration, environment] rows in
-            if let upgraded {
-                let account = try AccountChecks.ownAccount(upgraded, in: rows)
-                try Self.refuseUpgrade(of: account, upgraded, configuration, now: environment.now())
-            }
-            let username = form.username.flatMap { try? policy.username($0) }
-            let email = configuration.hidesWhoExists ? nil : form.email.flatMap { try? policy.email($0) }
-            var taken: [FieldProblem] = []
-            if let email, let holder = try AccountRows.find(.email(email), in: rows), holder.uid != upgraded?.uid {
-                taken.append(FieldProblem("email", "EMAIL_EXISTS", "Another account has this e-mail address"))
-            }
-            if let username, let holder = try AccountRows.find(.username(username), in: rows),
-                holder.uid != upgraded?.uid
-            {
-                taken.append(FieldProblem("username", "USERNAME_EXISTS", "Another account has this username"))
-            }
-            return taken
-        }
-        _ = try policy.check(form, missing: missing + taken)
+        let upgrade = try upgrade(request)
+        let before = try await account(before: upgrade)
+        // Before the names: where people do not sign up by themselves, they do not learn which are taken.
+        try SignUpPolicy(configuration).check(isAnonymous: request.isAnonymous)
+        var problems = missing(of: form, before, isAnonymous: request.isAnonymous)
+        problems += policy.labelProblem(request.label).map { [$0] } ?? []
+        problems += try await store.read { try taken(form, policy, upgrade, in: $0) }
+        _ = try policy.check(form, names: before?.signInNames ?? [], missing: problems)
     }
 
-    /// What the form lacks. Throws where people may not sign up by themselves.
-    private func missing(of form: AccountForm, isAnonymous: Bool) throws(AuthError) -> [FieldProblem] {
-        let policy = SignUpPolicy(configuration)
-        let missing = isAnonymous ? [] : missingCredentials(of: form) + policy.missingEmail(form)
-        if missing.isEmpty { try policy.check(isAnonymous: isAnonymous) }
-        return missing
+    private func upgrade(_ request: Auth.SignUp) throws -> AccountUpgrade? {
+        try request.idToken.map { AccountUpgrade(service, of: try service.user(of: $0)) }
     }
 
-    /// Throws unless the account may get credentials: one with a password changes it with `auth.account.update`, and
-    /// one that has another way to sign in must have used it recently.
-    private static func refuseUpgrade(
-        of account: AccountRecord, _ user: Caller.User, _ configuration: AuthConfiguration, now: Int64
-    ) throws(AuthError) {
-        guard account.passwordHash == nil else { throw .hasCredentials }
-        try AccountChecks.requireRecentSignIn(user, account, configuration, now: now)
+    private func account(before upgrade: AccountUpgrade?) async throws -> AccountRecord? {
+        guard let upgrade else { return nil }
+        return try await store.read { try upgrade.account(in: $0) }
     }
 
-    /// A credential needs both parts, or neither. An empty part counts as wrong, not as missing.
-    private func missingCredentials(of form: AccountForm) -> [FieldProblem] {
+    /// What the form lacks. A credential needs both parts, or neither. An empty part counts as wrong, not as missing.
+    private func missing(of form: AccountForm, _ before: AccountRecord?, isAnonymous: Bool) -> [FieldProblem] {
+        guard !isAnonymous else { return [] }
         var missing: [FieldProblem] = []
-        if form.email == nil, form.username == nil {
+        if form.email == nil, form.username == nil, before?.signInNames.isEmpty ?? true {
             missing.append(FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing"))
         }
         if form.password == nil {
             missing.append(FieldProblem("password", "MISSING_PASSWORD", "The password is missing"))
         }
-        return missing
+        return missing + (before?.email == nil ? SignUpPolicy(configuration).missingEmail(form) : [])
     }
 
-    /// Refuses taken names before a password is hashed; the transaction checks again.
-    private func checkFree(_ form: AccountFormPolicy.Checked) async throws {
-        guard form.email != nil || form.username != nil else { return }
-        try await store.read { rows in
-            var probe = AccountRecord(uid: "", createdAt: 0)
-            probe.email = form.email
-            probe.username = form.username
-            try AccountRows.checkNames(of: probe, replacing: nil, in: rows)
+    /// The names in a form that another account has, those that are none left out. Throws what else refuses them.
+    private func taken(
+        _ form: AccountForm, _ policy: AccountFormPolicy, _ upgrade: AccountUpgrade?, in rows: some StoreReading
+    ) throws -> [FieldProblem] {
+        var username = AccountFormPolicy.Checked()
+        username.username = form.username.flatMap { try? policy.username($0) }
+        var email = AccountFormPolicy.Checked()
+        email.email = form.email.flatMap { try? policy.email($0) }
+        var taken: [FieldProblem] = []
+        do { try checkFree(email, upgrade, in: rows) } catch AuthError.emailExists {
+            if !configuration.hidesWhoExists {
+                taken.append(FieldProblem("email", "EMAIL_EXISTS", "Another account has this e-mail address"))
+            }
         }
+        do { try checkFree(username, upgrade, in: rows) } catch AuthError.usernameExists {
+            taken.append(FieldProblem("username", "USERNAME_EXISTS", "Another account has this username"))
+        }
+        return taken
+    }
+
+    /// Throws unless the new account, or that of the upgrade, may have the names of the form.
+    private func checkFree(
+        _ form: AccountFormPolicy.Checked, _ upgrade: AccountUpgrade?, in rows: some StoreReading
+    ) throws {
+        let change = AccountChange(form, passwordHash: nil)
+        let now = environment.now()
+        guard let upgrade else {
+            let account = change.applied(to: AccountRecord(uid: "", createdAt: now), now: now)
+            return try AccountRows.checkNames(of: account, replacing: nil, in: rows)
+        }
+        let before = try upgrade.account(in: rows)
+        try upgrade.checkNames(of: change.applied(to: before, now: now), replacing: before, in: rows)
     }
 
     private func makeAccount(
@@ -127,20 +133,17 @@ struct SignUpMethod: AuthMethods {
     }
 
     /// An account without password gets credentials and keeps its uid; its earlier sessions end.
-    private func upgrade(
-        _ user: Caller.User, _ change: AccountChange, _ newSession: AuthService.NewSession
+    private func apply(
+        _ change: AccountChange, _ upgrade: AccountUpgrade, _ newSession: AuthService.NewSession
     ) async throws -> Auth.Session {
-        let granted = try await service.write { [environment, service, configuration] rows in
+        let granted = try await service.write { [environment] rows in
             let now = environment.now()
-            let before = try AccountChecks.ownAccount(user, in: rows)
-            try Self.refuseUpgrade(of: before, user, configuration, now: now)
+            let before = try upgrade.account(in: rows)
             var account = change.applied(to: before, now: now)
             account.lastLoginAt = now
             account.networks = newSession.device.mark.added(to: nil)
-            try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
-            try AccountRows.checkNames(of: account, replacing: before, in: rows)
+            try upgrade.checkNames(of: account, replacing: before, in: rows)
             let ended = try SessionRows.ids(of: account.uid, in: rows)
-            _ = try service.ownSession(of: user, among: ended)
             let record = newSession.record(of: account, now: now)
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }

@@ -105,7 +105,7 @@ struct ProviderSignIn: Sendable {
     private func link(
         _ user: Caller.User, _ own: AccountRecord, _ provider: ProviderRecord, in rows: some StoreReading
     ) throws -> Change {
-        try AccountChecks.requireRecentSignIn(user, own, configuration, now: service.environment.now())
+        try AccountChecks.requireRecentSignIn(user, own, service, now: service.environment.now())
         _ = try service.ownSession(of: user, among: try SessionRows.ids(of: own.uid, in: rows))
         guard !own.has(identity.provider) else { throw AuthError.providerHasIdentity }
         var account = own

@@ -111,10 +111,17 @@ final class ProfileEffects: AccountEffects {
         }
     }
 
-    /// An address that a page can show without a request in clear.
-    private static func isShown(_ photo: String) -> Bool {
-        photo.lowercased().hasPrefix("https://") && !photo.contains(" ")
+    /// An address that a page can show without a request in clear, and that ends no attribute of HTML where an app
+    /// writes it there as it is.
+    static func isShown(_ photo: String) -> Bool {
+        let prefix = "https://"
+        guard photo.lowercased().hasPrefix(prefix), photo.utf8.count > prefix.utf8.count else { return false }
+        return photo.utf8.allSatisfy { byte in
+            byte > 0x20 && byte != 0x7F && !Self.bytesOfMarkup.contains(byte)
+        }
     }
+
+    private static let bytesOfMarkup: [UInt8] = ["\"", "'", "<", ">", "`"].flatMap { Array($0.utf8) }
 
     // MARK: All accounts
 
