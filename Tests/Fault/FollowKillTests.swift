@@ -82,7 +82,7 @@ struct FollowKillTests {
                     as RPCError
                 {
                     // The response to an earlier try was lost.
-                    return error.reason == "INVALID_REFRESH_TOKEN" ? Empty() : nil
+                    return error.reason == "TOKEN_EXPIRED" ? Empty() : nil
                 }
             }
         }

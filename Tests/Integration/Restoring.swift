@@ -189,7 +189,7 @@ struct Restoring {
             }
             #expect(token?.reason == "INVALID_ID_TOKEN")
             let refresh = await refusal { try await client.call(Auth.Refresh(refreshToken: early.refreshToken)) }
-            #expect(refresh?.reason == "INVALID_REFRESH_TOKEN")
+            #expect(refresh?.reason == "TOKEN_EXPIRED")
             let sessions = try await client.call(
                 method: "auth.sessions.list", params: ["uid": .string(early.uid)])
             #expect(sessions["sessions"]?.array?.count == 1, "that of the sign-in above")

@@ -144,7 +144,8 @@ extension Auth {
                     "refreshToken", \.refreshToken,
                     """
                     The newest refresh token of a session, or the one before it while `auth.refresh` would \
-                    repeat it; it is not used up. Any other is refused (`INVALID_REFRESH_TOKEN`). The new \
+                    repeat it; it is not used up. Any other is refused (`INVALID_REFRESH_TOKEN`; `TOKEN_EXPIRED` if \
+                    the session has ended). The new \
                     session ends when the sign-in does, and with the other sessions of the sign-in when a \
                     stolen token of one of them is used
                     """),

@@ -167,7 +167,8 @@ extension Auth {
                 The refresh token, 64 characters. Presented again within 30 seconds of its use it returns the \
                 newest token of the session; later, for 7 days, the same successor if that was never \
                 presented. Everything else ends the session (`INVALID_REFRESH_TOKEN`), as a third late \
-                repetition in a row does. A session also ends after 30 days without a refresh
+                repetition in a row does. A session also ends after 30 days without a refresh. The token of one that has \
+                ended says `TOKEN_EXPIRED`
                 """
             ))
 

@@ -28,7 +28,7 @@ struct CodeTests {
         _ = try await bench.apply(digits, Self.masuo, newPassword: Self.newPassword)
         _ = try await bench.signIn(Self.masuo, Self.newPassword)
         #expect(await wireError { try await bench.signIn(Self.masuo) }?.reason == "INVALID_LOGIN_CREDENTIALS")
-        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "TOKEN_EXPIRED")
         let account = try await bench.service.users.user(Auth.Users.Get(email: Self.masuo))
         #expect(account.emailVerified && account.validSince == bench.now / 1000 + 1)
     }
@@ -195,7 +195,7 @@ struct CodeTests {
         #expect(mail.to == "fuguta@example.com" && mail.text.contains("fuguta@example.com"))
         let found = try await bench.apply(try #require(mail.digits), "fuguta@example.com")
         #expect(found == Auth.Code.Found(type: .changeEmail, email: Self.masuo, newEmail: "fuguta@example.com"))
-        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "TOKEN_EXPIRED")
         let account = try await bench.service.users.user(Auth.Users.Get(uid: session.uid))
         #expect(account.email == "fuguta@example.com" && account.emailVerified && account.initialEmail == Self.masuo)
         _ = try await bench.signIn("fuguta@example.com")

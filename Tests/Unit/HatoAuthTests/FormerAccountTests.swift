@@ -42,7 +42,7 @@ struct FormerAccountTests {
         }
         #expect(deletion?.reason == "TOKEN_EXPIRED")
         let late = await wireError { try await bench.refresh(former.refreshToken) }
-        #expect(late?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(late?.reason == "TOKEN_EXPIRED")
     }
 
     @Test func anAccountTakesNoTokenOfTheFormerOneNotEvenInTheSameSecond() async throws {

@@ -220,6 +220,7 @@ private struct TokenChain {
 
     /// Presents a token, and returns the generation of the one in the response; nil: the session has ended.
     mutating func present(_ generation: Int) async throws -> Int? {
+        let refusal = isOver ? "TOKEN_EXPIRED" : "INVALID_REFRESH_TOKEN"
         let expected = isOver ? nil : successor(of: generation, at: bench.now)
         if expected == nil { isOver = true }
         let token = tokens[generation]
@@ -227,7 +228,7 @@ private struct TokenChain {
         let error = await wireError { response = try await bench.refresh(token) }
         let history = "generation \(generation) at \(bench.now), uses: \(uses.suffix(10)), late: \(late.sorted())"
         guard let expected, let response else {
-            #expect(expected == nil && response == nil && error?.reason == "INVALID_REFRESH_TOKEN", "\(history)")
+            #expect(expected == nil && response == nil && error?.reason == refusal, "\(history)")
             return nil
         }
         if expected == tokens.count { tokens.append(response.refreshToken) }

@@ -54,7 +54,7 @@ struct RecoveryTests {
         #expect(found == Auth.Code.Found(type: .recoverEmail, email: Self.masuo))
         let account = try await bench.service.users.user(Auth.Users.Get(uid: session.uid))
         #expect(account.email == Self.masuo && account.emailVerified)
-        #expect(await wireError { try await bench.refresh(session2.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(session2.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.account(session2) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.apply(mail.code) }?.reason == "INVALID_OOB_CODE")
         try await bench.sendMails()
@@ -241,7 +241,7 @@ struct RecoveryTests {
         #expect(account.uid == session.uid && account.emailVerified)
         let other = try await bench.service.users.user(Auth.Users.Get(uid: squatter.uid))
         #expect(other.email == nil && other.passwordUpdatedAt == nil)
-        #expect(await wireError { try await bench.refresh(squatter.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(squatter.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.account(squatter) }?.reason == "TOKEN_EXPIRED")
     }
 

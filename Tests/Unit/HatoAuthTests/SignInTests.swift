@@ -83,7 +83,7 @@ struct SignInTests {
         update.disabled = false
         _ = try await bench.service.users.updateUser(update)
         // Earlier sessions stay invalid.
-        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
         #expect(try await bench.signIn().uid == session.uid)
     }
@@ -374,7 +374,7 @@ struct SignInTests {
             sessions.append(try await bench.signIn())
         }
         #expect(
-            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "TOKEN_EXPIRED")
         for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
     }
 
@@ -393,7 +393,7 @@ struct SignInTests {
             sessions.append(try await bench.signIn())
         }
         #expect(
-            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "TOKEN_EXPIRED")
         for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
         #expect(try await bench.store.read { try SessionRows.ids(of: uid, in: $0) }.count == 3, "the damaged one stays")
     }

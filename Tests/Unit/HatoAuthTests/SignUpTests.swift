@@ -134,7 +134,7 @@ struct SignUpTests {
         #expect(try await bench.signIn().uid == before.uid)
         #expect(try await bench.claims(after.idToken)["provider_id"] == nil)
         // The sessions of the anonymous account have ended.
-        #expect(await wireError { try await bench.refresh(before.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(before.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.account(before) }?.reason == "TOKEN_EXPIRED")
     }
 

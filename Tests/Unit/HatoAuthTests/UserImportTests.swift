@@ -295,7 +295,7 @@ struct UserImportTests {
         bench.pass(seconds: 2)
         #expect(try await imports(bench, [replacing]) { $0.allowOverwrite = true }.imported == 1)
         #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
-        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.signIn() } != nil, "the old name is free")
         #expect(try await bench.signIn("new@example.com", Self.password).uid == session.uid)
         _ = try await bench.signUp("masuo@example.com")

@@ -70,9 +70,10 @@ struct SessionListMethods: AuthMethods {
             refresh: policy)
         let granted = try await service.write { [environment] rows in
             let now = environment.now()
-            guard let held = try SessionRows.find(token.sessionID, in: rows),
-                held.rotation.mayFork(token.hash, now: now, policy: policy)
-            else { throw AuthError.invalidRefreshToken }
+            guard let held = try SessionRows.find(token.sessionID, in: rows) else { throw AuthError.sessionOver }
+            guard held.rotation.mayFork(token.hash, now: now, policy: policy) else {
+                throw AuthError.invalidRefreshToken
+            }
             guard var account = try AccountRows.find(held.uid, in: rows) else { throw AuthError.userNotFound }
             guard !account.disabled else { throw AuthError.userDisabled }
             guard !held.rotation.isExpired(now: now, policy: policy),

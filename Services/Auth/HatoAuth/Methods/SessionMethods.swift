@@ -71,9 +71,8 @@ struct SessionMethods: AuthMethods {
     }
 
     private static func rotate(_ rotation: Rotation, in rows: AuthTransaction) throws -> Refreshed {
-        guard var session = try SessionRows.find(rotation.sessionID, in: rows) else {
-            return .refused(.invalidRefreshToken)
-        }
+        // Revoked, signed out or deleted: Firebase's clients sign out on this reason (spec auth §3).
+        guard var session = try SessionRows.find(rotation.sessionID, in: rows) else { return .refused(.sessionOver) }
         guard let before = try AccountRows.find(session.uid, in: rows) else { return .refused(.userNotFound) }
         let action = session.rotation.tokenWasPresented(rotation.chain, now: rotation.now, policy: rotation.policy)
         switch action {
