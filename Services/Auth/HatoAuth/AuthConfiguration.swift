@@ -51,6 +51,8 @@ public struct AuthConfiguration: Sendable {
     public var fixedSettings: Set<String> = []
     /// Whether the errors for a wrong e-mail and a wrong password are the same.
     public var hidesWhoExists = true
+    /// Whether a sign-up with an e-mail address says the same for every address, and a mail says how to go on.
+    public var signUpAlwaysAccepts = false
     /// The longest `tokenLifetimeSeconds`.
     public static let tokenLifetimeSecondsMax = IdentityConfiguration.tokenLifetimeSecondsMax
 
@@ -122,6 +124,9 @@ extension AuthConfiguration {
             mailLocale = locale
         }
         mail = try MailConfiguration(setting)
+        if signUpAlwaysAccepts, mail == nil {
+            throw MailFieldError("sign-up-always-accepts", "needs mails: give mail-url or mailbox too")
+        }
         return mail?.warnings ?? []
     }
 }

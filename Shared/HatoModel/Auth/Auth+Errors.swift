@@ -26,6 +26,9 @@ extension [MethodError] {
                 "MISSING_EMAIL", "MISSING_PASSWORD", "INVALID_LABEL", data: ["problems"]),
             takenNames, emailNeedsCode, MethodError(.alreadyExists, "PROVIDER_ALREADY_LINKED"),
             MethodError(.unauthenticated, "INVALID_ID_TOKEN"), recentSignIn,
+            MethodError(.invalidArgument, "INVALID_CONTINUE_URI", "INVALID_LOCALE", data: ["problems"]),
+            MethodError(.failedPrecondition, "mail_not_configured"),
+            MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
         ] + ownAccount + [tooManyAttempts]
 
     fileprivate static let signIn = [
@@ -84,10 +87,13 @@ extension [MethodError] {
     fileprivate static let checkCode = wrongCode + [MethodError(.unauthenticated, "USER_DISABLED"), tooManyAttempts]
 
     fileprivate static let applyCode =
-        [MethodError(.failedPrecondition, "PASSWORD_LOGIN_DISABLED")] + checkCode + [
+        [
+            MethodError(.failedPrecondition, "PASSWORD_LOGIN_DISABLED", "OPERATION_NOT_ALLOWED"),
+            MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
+        ] + checkCode + [
             MethodError(
                 .invalidArgument, "MISSING_PASSWORD", "INVALID_REQ_TYPE", "WEAK_PASSWORD", data: ["problems"]),
-            MethodError(.alreadyExists, "EMAIL_EXISTS"),
+            takenNames,
             MethodError(.resourceExhausted, "mail_queue_full", data: ["retryAfterMs"]),
         ]
 
@@ -256,7 +262,10 @@ extension Auth.Mailbox.List {
 extension Auth.Follow { public static let errors: [MethodError] = .follow }
 extension Auth.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Auth.Settings.Set {
-    public static let errors = [MethodError(.invalidArgument, "INVALID_SETTING", data: ["problems"])]
+    public static let errors = [
+        MethodError(.invalidArgument, "INVALID_SETTING", data: ["problems"]),
+        MethodError(.failedPrecondition, "mail_not_configured"),
+    ]
 }
 extension Auth.Keys.Revoke { public static let errors = [MethodError(.notFound, "key_not_found")] }
 extension Auth.Backup { public static let errors: [MethodError] = .backup }

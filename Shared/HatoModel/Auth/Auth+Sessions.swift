@@ -2,7 +2,9 @@ extension Auth {
     /// Creates an account and signs it in. Without e-mail, username and password the account is anonymous; with the
     /// `idToken` of an account without password, that account gets the credentials and keeps its uid.
     ///
-    /// With `dryRun` it checks the form and does nothing: an empty result means that the form is right.
+    /// With `dryRun` it checks the form and does nothing: an empty result means that the form is right. With the
+    /// setting `signUpAlwaysAccepts` an e-mail address gives no session: the code of a mail to it makes the account
+    /// (`auth.code.apply`).
     public struct SignUp: RPCRequest {
         public static let method = "auth.signUp"
         public static let summary = "Creates an account, anonymous or with credentials, and signs it in"
@@ -22,6 +24,8 @@ extension Auth {
         public var idToken: String?
         public var label: String?
         public var dryRun: Bool?
+        public var locale: String?
+        public var continueUrl: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -48,7 +52,12 @@ extension Auth {
                 """
                 Whether only the form is checked: every problem comes at once, a taken username among them, and a \
                 taken e-mail address where `hidesWhoExists` is off. Nothing is hashed or kept, and the result is empty
-                """, example: false))
+                """, example: false),
+            .optional("locale", \.locale, "With `signUpAlwaysAccepts`, the language of the mail", example: "ja"),
+            .optional(
+                "continueUrl", \.continueUrl,
+                "With `signUpAlwaysAccepts`, the page of the mail's link, or where that goes on: of `continueDomains`",
+                example: "https://chat.example.com/signed-up"))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
         {
@@ -58,13 +67,14 @@ extension Auth {
             self.displayName = displayName
         }
 
-        /// The session; empty for a dry run.
+        /// The session; empty for a dry run; `accepted` alone where a mail says how to go on.
         public struct Result: FieldObject, Hashable {
             public var uid: String?
             public var idToken: String?
             public var refreshToken: String?
             public var expiresIn: Int?
             public var isNewUser: Bool?
+            public var accepted: Bool?
 
             public static let fields = Fields<Self>(
                 blank: Self(nil),
@@ -79,7 +89,10 @@ extension Auth {
                     """
                     True when this call created the account; false when it gave credentials to the account of \
                     `idToken`
-                    """))
+                    """),
+                .optional(
+                    "accepted", \.accepted,
+                    "True, alone, with the setting `signUpAlwaysAccepts`: the mail to the address says how to go on"))
 
             /// - Parameter session: nil for a dry run.
             public init(_ session: Session?) {
@@ -90,7 +103,14 @@ extension Auth {
                 isNewUser = session?.isNewUser
             }
 
-            /// Nil for a dry run.
+            /// Of a sign-up that goes on with a mail.
+            public static var accepted: Self {
+                var result = Self(nil)
+                result.accepted = true
+                return result
+            }
+
+            /// Nil for a dry run, and where a mail says how to go on.
             public var session: Session? {
                 guard let uid, let idToken, let refreshToken, let expiresIn, let isNewUser else { return nil }
                 return Session(

@@ -20,6 +20,7 @@ extension Auth {
         public var providers: [String]
         public var emailDomains: [String]?
         public var hidesWhoExists: Bool?
+        public var signUpAlwaysAccepts: Bool?
         public var recentSignInSeconds: Int64?
         public var fixed: [String]?
 
@@ -47,6 +48,9 @@ extension Auth {
             .optional(
                 "hidesWhoExists", \.hidesWhoExists, "Whether a wrong name and a wrong password give the same error"),
             .optional(
+                "signUpAlwaysAccepts", \.signUpAlwaysAccepts,
+                "Whether `auth.signUp` says `accepted` for every e-mail address, and the mail there says what to do"),
+            .optional(
                 "recentSignInSeconds", \.recentSignInSeconds,
                 "Seconds after a sign-in in which credentials may be changed; 0: always"),
             .optional(
@@ -69,6 +73,7 @@ extension Auth {
             settings.providers = ["apple.com", "google.com"]
             settings.emailDomains = ["example.com"]
             settings.hidesWhoExists = true
+            settings.signUpAlwaysAccepts = false
             settings.recentSignInSeconds = 300
             settings.fixed = ["passwordLengthMin"]
             return settings
@@ -111,6 +116,7 @@ extension Auth.Settings {
         public var continueDomains: [String]?
         public var emailDomains: [String]?
         public var hidesWhoExists: Bool?
+        public var signUpAlwaysAccepts: Bool?
         public var passwordLengthMin: Int?
         public var recentSignInSeconds: Int64?
 
@@ -150,6 +156,13 @@ extension Auth.Settings {
             .optional(
                 "hidesWhoExists", \.hidesWhoExists, "Whether a wrong name and a wrong password give the same error",
                 example: true),
+            .optional(
+                "signUpAlwaysAccepts", \.signUpAlwaysAccepts,
+                """
+                Whether `auth.signUp` says `accepted` for every e-mail address: a new one gets a code that makes the \
+                account, and the holder of a taken one a mail that says so. Needs a mail server; `hidesWhoExists` is \
+                on with it
+                """, example: false),
             .optional(
                 "passwordLengthMin", \.passwordLengthMin, "The minimum length of new passwords in characters, 1 to 128",
                 example: 15),

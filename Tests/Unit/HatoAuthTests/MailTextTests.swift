@@ -22,15 +22,17 @@ struct MailTextTests {
         return values
     }
 
-    @Test(arguments: Auth.CodeType.allCases)
-    func everyTypeHasATextInBothLanguages(type: Auth.CodeType) throws {
+    @Test(arguments: MailText.allCases)
+    func everyTypeHasATextInBothLanguages(name: MailText) throws {
+        let type = name.type
+        #expect(MailText(type) == name || name == .accountExists)
         let templates = try MailTemplates()
         let values = values {
             $0.newEmail = "fuguta@example.com"
             if !CodeLifetimes.hasDigits(type) { ($0.digits, $0.code) = (nil, "the-long-code") }
         }
         let (english, japanese) = (
-            try templates.text(type, locale: "en", values), try templates.text(type, locale: "ja", values)
+            try templates.text(name, locale: "en", values), try templates.text(name, locale: "ja", values)
         )
         #expect(english != japanese)
         for text in [english, japanese] {

@@ -60,6 +60,19 @@ private struct LogLines: LogHandler {
 
 @Suite(.timeLimit(.minutes(10)))
 struct OverTheWireTests {
+    @Test func signUpSaysAcceptedAloneWhereEveryAddressIs() async throws {
+        let bench = try await WireBench { configuration in
+            let settings = ["mail-url": "smtp://localhost:1", "mail-tls": "none", "mail-from": "chat@example.com"]
+            do { _ = try configuration.setMail { settings[$0] } } catch { Issue.record(error) }
+            configuration.signUpAlwaysAccepts = true
+        }
+        let form: JSONObject = ["email": "masuo@example.com", "password": "sazae-and-friends"]
+        #expect(try await bench.client.call(method: "auth.signUp", params: form) == ["accepted": true])
+        let anonymous = try await bench.client.call(method: "auth.signUp")
+        #expect(anonymous["idToken"] != nil && anonymous["accepted"] == nil)
+        await bench.stop()
+    }
+
     @Test func followersSeeTheChangesOfAccountsAndResume() async throws {
         let bench = try await WireBench()
         let user = try #require(try await bench.client.call(Auth.SignUp()).session)

@@ -56,6 +56,18 @@ enum AccountChecks {
         return deletions
     }
 
+    /// Throws unless a user may give its account the names that `account` has.
+    static func checkOwnNames(
+        of account: AccountRecord, replacing before: AccountRecord, _ service: AuthService, in rows: some StoreReading
+    ) throws {
+        // A taken address says so here; a code to it does not.
+        if service.configuration.signUpAlwaysAccepts, let email = account.email, email != before.email {
+            throw AuthError.emailNeedsCode
+        }
+        try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
+        try AccountRows.checkNames(of: account, replacing: before, in: rows)
+    }
+
     /// Parts of a credential whose counterpart is missing: a password without e-mail and username cannot be used.
     /// Existing parts are never deleted silently.
     static func missingName(

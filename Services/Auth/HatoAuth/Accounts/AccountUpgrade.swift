@@ -1,8 +1,8 @@
 import HatoModel
 import HatoStorage
 
-/// The reads of an account that gets its first password by `auth.signUp` with `idToken`: the same before the password is
-/// hashed, in the transaction, and in a dry run. They only read.
+/// The reads of an account that gets its first password by `auth.signUp` with `idToken`: the same before the password
+/// is hashed, in the transaction, and in a dry run.
 struct AccountUpgrade: Sendable {
     private let service: AuthService
     private let user: Caller.User
@@ -26,7 +26,6 @@ struct AccountUpgrade: Sendable {
     func checkNames(
         of account: AccountRecord, replacing before: AccountRecord, in rows: some StoreReading
     ) throws {
-        try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
-        try AccountRows.checkNames(of: account, replacing: before, in: rows)
+        try AccountChecks.checkOwnNames(of: account, replacing: before, service, in: rows)
     }
 }

@@ -36,6 +36,7 @@ struct CodeUse: Sendable {
     func use(
         _ code: CodeRecord, passwordHash: PasswordHash?, now: Int64, in rows: AuthTransaction
     ) throws -> Auth.Code.Found {
+        if let signUp = code.signUp { return try make(signUp, by: code, now: now, in: rows) }
         guard let before = try self.account(of: code, in: rows) else { throw AuthError.invalidCode }
         let change = code.change(passwordHash)
         var account = change.applied(to: before, now: now)
@@ -60,6 +61,29 @@ struct CodeUse: Sendable {
         for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
         for recovery in recoveries + [code] { CodeRows.delete(recovery, in: rows) }
         rows.audit(.codeApplied, of: account.uid, reason: code.type.rawValue)
+        return code.found
+    }
+
+    /// The account of an accepted sign-up. Another one may have got the address since, by another code or from an
+    /// administrator: then there is nothing to make.
+    private func make(
+        _ signUp: AcceptedAccount, by code: CodeRecord, now: Int64, in rows: AuthTransaction
+    ) throws -> Auth.Code.Found {
+        try SignUpPolicy(service.configuration).check(isAnonymous: false)
+        var account = try AccountRows.newAccount(service.environment.newUID(), at: now, in: rows)
+        account.email = code.to
+        account.initialEmail = code.to
+        account.emailVerified = true
+        (account.username, account.displayName) = (signUp.username, signUp.displayName)
+        account.passwordHash = signUp.passwordHash
+        account.passwordUpdatedAt = code.createdAt
+        do { try AccountRows.checkNames(of: account, replacing: nil, in: rows) } catch AuthError.emailExists {
+            throw AuthError.invalidCode
+        }
+        AccountRows.put(account, replacing: nil, in: rows)
+        CodeRows.delete(code, in: rows)
+        rows.audit(.codeApplied, of: account.uid, reason: code.type.rawValue)
+        service.metrics.count(.signedUp)
         return code.found
     }
 

@@ -17,7 +17,7 @@ struct MailComposer: Sendable {
         let link = links.link(
             code.type, code: long, locale: mail.locale, continueUrl: mail.continueUrl)
         let text = try configuration.templates.text(
-            code.type, locale: mail.locale,
+            mail.text, locale: mail.locale,
             MailTemplates.Values(
                 app: configuration.from.displayName ?? project,
                 email: code.type == .recoverEmail ? code.to : code.email ?? code.to, newEmail: code.newEmail,

@@ -6,7 +6,7 @@ import Mustache
 /// The texts of mails: those that come with the service, and those of a folder in place of them.
 ///
 /// A template is in Mustache. Its first line is the subject; the text of the mail follows after an empty line. The
-/// folder has a folder for each language with a file for each type: `ja/passwordReset.mustache`. Languages and types
+/// folder has a folder for each language with a file for each text: `ja/passwordReset.mustache`. Languages and texts
 /// that it lacks are those of the service.
 struct MailTemplates: Sendable {
     /// What a template may show.
@@ -43,13 +43,13 @@ struct MailTemplates: Sendable {
     static let fallback = "en"
     private static let (fileBytesMax, languagesMax) = (64 << 10, 100)
 
-    private var templates: [String: [Auth.CodeType: MustacheTemplate]] = [:]
+    private var templates: [String: [MailText: MustacheTemplate]] = [:]
 
     /// The texts of the service, and in their place those of `folder`. Throws `MailFieldError` for a file that is no
     /// template, or that does not show the code.
     init(folder: String? = nil) throws {
         for (language, texts) in [("en", MailTexts.english), ("ja", MailTexts.japanese)] {
-            for (type, text) in texts { try add(text, type, language, from: "the text \(language)/\(type.rawValue)") }
+            for (name, text) in texts { try add(text, name, language, from: "the text \(language)/\(name.rawValue)") }
         }
         guard let folder else { return }
         let languages = try? FileManager.default.contentsOfDirectory(atPath: folder)
@@ -59,8 +59,8 @@ struct MailTemplates: Sendable {
         }
         for language in languages.sorted() {
             guard let locale = MailLocale(language)?.languages.first else { continue }
-            for type in Auth.CodeType.allCases {
-                let path = "\(folder)/\(language)/\(type.rawValue).mustache"
+            for name in MailText.allCases {
+                let path = "\(folder)/\(language)/\(name.rawValue).mustache"
                 guard FileManager.default.fileExists(atPath: path) else { continue }
                 guard let data = FileManager.default.contents(atPath: path), data.count <= Self.fileBytesMax,
                     let text = String(data: data, encoding: .utf8)
@@ -68,19 +68,19 @@ struct MailTemplates: Sendable {
                     throw MailFieldError(
                         "mail-templates", "has a file that is not text of at most \(Self.fileBytesMax) bytes: \(path)")
                 }
-                try add(text, type, locale, from: path)
+                try add(text, name, locale, from: path)
             }
         }
     }
 
-    private mutating func add(_ text: String, _ type: Auth.CodeType, _ language: String, from path: String) throws {
+    private mutating func add(_ text: String, _ name: MailText, _ language: String, from path: String) throws {
         func problem(_ text: String) -> MailFieldError { MailFieldError("mail-templates", "\(path): \(text)") }
         let template: MustacheTemplate
         // Not HTML: nothing is escaped.
         do { template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text) } catch {
             throw problem("the file is no Mustache template")
         }
-        let hasDigits = CodeLifetimes.hasDigits(type)
+        let hasDigits = CodeLifetimes.hasDigits(name.type)
         let sample = Values(
             app: "App", email: "a@example.com", newEmail: "b@example.com", digits: hasDigits ? "123456" : nil,
             minutes: 10, code: hasDigits ? nil : "a-long-code", link: nil)
@@ -90,15 +90,15 @@ struct MailTemplates: Sendable {
         guard rendered.body.contains(hasDigits ? "123456" : "a-long-code") else {
             throw problem("it should show {{\(hasDigits ? "digits" : "code")}}")
         }
-        templates[language, default: [:]][type] = template
+        templates[language, default: [:]][name] = template
     }
 
     /// The text of a mail in a language, or in English where there is none in it.
-    func text(_ type: Auth.CodeType, locale: String, _ values: Values) throws -> Text {
+    func text(_ name: MailText, locale: String, _ values: Values) throws -> Text {
         let languages = MailLocale(locale)?.languages ?? []
-        let template = (languages + [Self.fallback]).lazy.compactMap { templates[$0]?[type] }.first
+        let template = (languages + [Self.fallback]).lazy.compactMap { templates[$0]?[name] }.first
         guard let template, let text = Self.render(template, values) else {
-            throw MailFieldError("mail-templates", "has no text for \(type.rawValue)")
+            throw MailFieldError("mail-templates", "has no text for \(name.rawValue)")
         }
         return text
     }

@@ -1,8 +1,43 @@
 import HatoModel
 
+/// A text of mails, named as the file that replaces it.
+enum MailText: String, Sendable, CaseIterable {
+    case verifyEmail
+    case passwordReset
+    /// For the holder of an address with which a new account was to be made (`signUpAlwaysAccepts`).
+    case accountExists
+    case signIn
+    case changeEmail
+    case invite
+    case recoverEmail
+
+    init(_ type: Auth.CodeType) {
+        switch type {
+        case .verifyEmail: self = .verifyEmail
+        case .passwordReset: self = .passwordReset
+        case .signIn: self = .signIn
+        case .changeEmail: self = .changeEmail
+        case .invite: self = .invite
+        case .recoverEmail: self = .recoverEmail
+        }
+    }
+
+    /// Of the code that it brings.
+    var type: Auth.CodeType {
+        switch self {
+        case .verifyEmail: .verifyEmail
+        case .passwordReset, .accountExists: .passwordReset
+        case .signIn: .signIn
+        case .changeEmail: .changeEmail
+        case .invite: .invite
+        case .recoverEmail: .recoverEmail
+        }
+    }
+}
+
 /// The texts that come with the service.
 enum MailTexts {
-    static let english: [Auth.CodeType: String] = [
+    static let english: [MailText: String] = [
         .verifyEmail: """
         Confirm your e-mail address
 
@@ -41,6 +76,28 @@ enum MailTexts {
         {{/link}}
 
         If you did not ask for this, ignore this mail: the password stays as it is.
+
+        {{app}}
+
+        """,
+        .accountExists: """
+        You have an account already
+
+        {{email}} was entered to make an account, but there is one with it. If this was you, sign in. To set a new
+        password, enter this number:
+        {{#digits}}
+
+        {{digits}}
+
+        It is valid for {{minutes}} minutes.
+        {{/digits}}
+        {{#link}}
+
+        Or open this link:
+        {{link}}
+        {{/link}}
+
+        If it was not you, ignore this mail: the account stays as it is.
 
         {{app}}
 
@@ -125,7 +182,7 @@ enum MailTexts {
         """,
     ]
 
-    static let japanese: [Auth.CodeType: String] = [
+    static let japanese: [MailText: String] = [
         .verifyEmail: """
         メールアドレスの確認
 
@@ -164,6 +221,27 @@ enum MailTexts {
         {{/link}}
 
         お心当たりのない場合は、このメールを無視してください。パスワードは変わりません。
+
+        {{app}}
+
+        """,
+        .accountExists: """
+        すでにアカウントがあります
+
+        {{email}} で新規登録の操作がありましたが、このアドレスのアカウントはすでにあります。ご自身の場合は、ログインしてください。パスワードを再設定するには、次の番号を入力してください。
+        {{#digits}}
+
+        {{digits}}
+
+        この番号は{{minutes}}分間有効です。
+        {{/digits}}
+        {{#link}}
+
+        または、次のリンクを開いてください。
+        {{link}}
+        {{/link}}
+
+        お心当たりのない場合は、このメールを無視してください。アカウントは変わりません。
 
         {{app}}
 

@@ -45,8 +45,7 @@ struct AccountMethods: AuthMethods {
             // A taken name costs no hash; the transaction checks again.
             let probe = AccountChange(checked, passwordHash: nil).applied(to: before, now: environment.now())
             try await store.read { [service] rows in
-                try FormerAddresses(service).requireProof(of: probe, replacing: before, in: rows)
-                try AccountRows.checkNames(of: probe, replacing: before, in: rows)
+                try AccountChecks.checkOwnNames(of: probe, replacing: before, service, in: rows)
             }
             hash = try await passwords.hash(password, for: origin.hashingClient)
         }
@@ -97,8 +96,7 @@ struct AccountMethods: AuthMethods {
             guard change.deletedProviders.isEmpty || account.hasSignInMethod(providers: service.providers.ids) else {
                 throw AuthError.lastSignInMethod
             }
-            try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
-            try AccountRows.checkNames(of: account, replacing: before, in: rows)
+            try AccountChecks.checkOwnNames(of: account, replacing: before, service, in: rows)
             guard change.endsSessions(before, account) else {
                 let claims = try sessionClaims(of: user, in: rows)
                 AccountRows.put(account, replacing: before, in: rows)

@@ -112,7 +112,7 @@ struct CodeMethods: AuthMethods {
     /// Counts the request by the client, by the address and by the account, and at last among all of them: what one
     /// client requests too often takes nothing from the others. Returns whether nothing is sent because others have
     /// requested too much for the address: an error would show from which networks its owner signs in.
-    private func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> Bool {
+    func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> Bool {
         try attempts.admit(.code, from: origin.address)
         let subjects = try await counted(subject, origin)
         switch service.codeRequests.take(subjects) {

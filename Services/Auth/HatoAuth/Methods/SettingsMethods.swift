@@ -19,6 +19,7 @@ struct SettingsMethods: AuthMethods {
 
     /// Durable before it is in effect.
     func set(_ request: Auth.Settings.Set) async throws -> Auth.Settings {
+        if request.signUpAlwaysAccepts == true, service.mail == nil { throw AuthError.mailNotConfigured }
         let names = request.members.members.map(\.name).joined(separator: ", ")
         let committed = try await service.write { rows in
             let settings = try StoredSettings.find(in: rows).changed(by: request)
@@ -47,6 +48,7 @@ struct SettingsMethods: AuthMethods {
         var settings = publicSettings
         settings.emailDomains = configuration.emailDomains
         settings.hidesWhoExists = configuration.hidesWhoExists
+        settings.signUpAlwaysAccepts = configuration.signUpAlwaysAccepts
         settings.recentSignInSeconds = configuration.credentialAgeSecondsMax
         settings.fixed = configuration.fixedSettings.sorted()
         return settings

@@ -9,9 +9,15 @@ struct SignUpMethod: AuthMethods {
 
     func add(to router: inout RPCRouter) {
         handle(Auth.SignUp.self, in: &router) { method, request, origin in
-            guard request.dryRun == true else { return Auth.SignUp.Result(try await method.signUp(request, origin)) }
-            try await method.check(request, origin)
-            return Auth.SignUp.Result(nil)
+            if request.dryRun == true {
+                try await method.check(request, origin)
+                return Auth.SignUp.Result(nil)
+            }
+            if method.configuration.signUpAlwaysAccepts, request.email != nil, request.idToken == nil {
+                try await method.accept(request, origin)
+                return .accepted
+            }
+            return Auth.SignUp.Result(try await method.signUp(request, origin))
         }
     }
 
@@ -21,10 +27,7 @@ struct SignUpMethod: AuthMethods {
         let newSession = try service.newSession(request.label, origin)
         let upgrade = try upgrade(request)
         let before = try await account(before: upgrade)
-        let missing = missing(of: form, before, isAnonymous: isAnonymous)
-        if missing.isEmpty { try SignUpPolicy(configuration).check(isAnonymous: isAnonymous) }
-        let checked = try AccountFormPolicy(configuration, isOwn: true)
-            .check(form, names: before?.signInNames ?? [], missing: missing)
+        let checked = try checked(form, before, isAnonymous: isAnonymous)
         try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
         // The transaction checks again.
         try await store.read { try checkFree(checked, upgrade, in: $0) }
@@ -39,6 +42,16 @@ struct SignUpMethod: AuthMethods {
             }
         metrics.count(.signedUp)
         return session
+    }
+
+    /// The form of a sign-up, where people may sign up. Throws `AuthError`.
+    func checked(
+        _ form: AccountForm, _ before: AccountRecord? = nil, isAnonymous: Bool = false
+    ) throws(AuthError) -> AccountFormPolicy.Checked {
+        let missing = missing(of: form, before, isAnonymous: isAnonymous)
+        if missing.isEmpty { try SignUpPolicy(configuration).check(isAnonymous: isAnonymous) }
+        return try AccountFormPolicy(configuration, isOwn: true)
+            .check(form, names: before?.signInNames ?? [], missing: missing)
     }
 
     /// Throws `AuthError.invalidFields` with every problem of the form, or what else would refuse the sign-up. Keeps
@@ -160,7 +173,7 @@ extension Auth.SignUp {
 }
 
 extension AccountForm {
-    fileprivate init(_ request: Auth.SignUp) {
+    init(_ request: Auth.SignUp) {
         self.init(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName)

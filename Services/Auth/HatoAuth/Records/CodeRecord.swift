@@ -24,6 +24,8 @@ struct CodeRecord: Sendable {
     var expiresAt: Int64
     /// When the digits expire; nil: it has none.
     var digitsUntil: Int64?
+    /// The account that it makes; only of a code of an accepted sign-up, which is of no account yet.
+    var signUp: AcceptedAccount?
     /// Wrong digits so far.
     var tries = 0
 
@@ -39,7 +41,7 @@ struct CodeRecord: Sendable {
         // The holder of a link signs in with it only together with the address.
         case .signIn: Auth.Code.Found(type: type)
         case .recoverEmail: Auth.Code.Found(type: type, email: to)
-        default: Auth.Code.Found(type: type, email: email, newEmail: newEmail)
+        default: Auth.Code.Found(type: type, email: signUp == nil ? email : to, newEmail: newEmail)
         }
     }
 
@@ -65,6 +67,7 @@ extension CodeRecord: FieldObject {
         .time("createdAt", \.createdAt),
         .time("expiresAt", \.expiresAt),
         .optionalTime("digitsUntil", \.digitsUntil),
+        .optional("signUp", \.signUp),
         .required("tries", \.tries))
 
     /// Throws `RecordError`.
@@ -74,6 +77,20 @@ extension CodeRecord: FieldObject {
     }
 
     var bytes: [UInt8] { RecordCodec.encode(self) }
+}
+
+/// What a sign-up has that waits for the code of its mail.
+struct AcceptedAccount: FieldObject, Sendable {
+    /// Nil only while a row is read.
+    var passwordHash: PasswordHash?
+    var username: String?
+    var displayName: String?
+
+    static let fields = Fields<Self>(
+        blank: Self(),
+        .optional("passwordHash", \.passwordHash),
+        .optional("username", \.username),
+        .optional("displayName", \.displayName))
 }
 
 /// The codes of a store. It reads first and writes after. A row that cannot be read is no code.

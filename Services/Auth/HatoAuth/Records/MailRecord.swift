@@ -13,6 +13,8 @@ struct MailRecord: Sendable {
     var type: Auth.CodeType
     /// Whether its address was that of an account, and proved: such mails are sent before others.
     var hasAccount = false
+    /// Whether it is for the holder of an address with which a new account was to be made.
+    var isOfTakenAddress = false
     var locale: String
     var continueUrl: String?
     var createdAt: Int64
@@ -35,6 +37,8 @@ struct MailRecord: Sendable {
         return id
     }
 
+    var text: MailText { isOfTakenAddress ? .accountExists : MailText(type) }
+
     var entry: Auth.Mail.Entry {
         var entry = Auth.Mail.Entry(mail: name, to: to, type: type, createdAt: createdAt)
         entry.state = nextAt == nil ? .dead : .waiting
@@ -53,6 +57,7 @@ extension MailRecord: FieldObject {
         .required("to", \.to),
         .required("type", \.type),
         .flag("hasAccount", \.hasAccount),
+        .flag("ofTakenAddress", \.isOfTakenAddress),
         .required("locale", \.locale),
         .optional("continueUrl", \.continueUrl),
         .time("createdAt", \.createdAt),

@@ -13,6 +13,7 @@ struct StoredSettings: Sendable, Hashable {
     var continueDomains: [String]?
     var emailDomains: [String]?
     var hidesWhoExists: Bool?
+    var signUpAlwaysAccepts: Bool?
     var passwordLengthMin: Int?
     var recentSignInSeconds: Int64?
 
@@ -25,6 +26,7 @@ struct StoredSettings: Sendable, Hashable {
         settings.passwordSignIn = request.passwordSignIn ?? passwordSignIn
         settings.codeSignIn = request.codeSignIn ?? codeSignIn
         settings.hidesWhoExists = request.hidesWhoExists ?? hidesWhoExists
+        settings.signUpAlwaysAccepts = request.signUpAlwaysAccepts ?? signUpAlwaysAccepts
         settings.passwordLengthMin = request.passwordLengthMin ?? passwordLengthMin
         settings.recentSignInSeconds = request.recentSignInSeconds ?? recentSignInSeconds
         if let domains = request.continueDomains {
@@ -75,8 +77,11 @@ struct StoredSettings: Sendable, Hashable {
         set("continueDomains", continueDomains, \.continueDomains)
         set("emailDomains", emailDomains, \.emailDomains)
         set("hidesWhoExists", hidesWhoExists, \.hidesWhoExists)
+        set("signUpAlwaysAccepts", signUpAlwaysAccepts, \.signUpAlwaysAccepts)
         set("passwordLengthMin", passwordLengthMin, \.passwordLengthMin)
         set("recentSignInSeconds", recentSignInSeconds, \.credentialAgeSecondsMax)
+        // Otherwise the reset of a password would show what the sign-up hides.
+        if configuration.signUpAlwaysAccepts { configuration.hidesWhoExists = true }
         return configuration
     }
 }
@@ -91,6 +96,7 @@ extension StoredSettings: FieldObject {
         .optional("continueDomains", \.continueDomains),
         .optional("emailDomains", \.emailDomains),
         .optional("hidesWhoExists", \.hidesWhoExists),
+        .optional("signUpAlwaysAccepts", \.signUpAlwaysAccepts),
         .optional("passwordLengthMin", \.passwordLengthMin),
         .optional("recentSignInSeconds", \.recentSignInSeconds))
 

@@ -32,6 +32,8 @@ struct SettingsCommand: AsyncParsableCommand {
         var emailDomains: String?
         @Flag(inversion: .prefixedNo, help: "Whether a wrong name and a wrong password give the same error.")
         var hidesWhoExists: Bool?
+        @Flag(inversion: .prefixedNo, help: "Whether a sign-up says the same for every e-mail address.")
+        var signUpAlwaysAccepts: Bool?
         @Option(help: "The minimum length of new passwords, in characters.") var passwordLengthMin: Int?
         @Option(help: "Seconds after a sign-in in which credentials may be changed; 0: always.")
         var recentSignInSeconds: Int64?
@@ -48,6 +50,7 @@ struct SettingsCommand: AsyncParsableCommand {
             request.passwordSignIn = passwordSignIn
             request.emailDomains = emailDomains.map { $0.split(separator: ",").map(String.init) }
             request.hidesWhoExists = hidesWhoExists
+            request.signUpAlwaysAccepts = signUpAlwaysAccepts
             request.passwordLengthMin = passwordLengthMin
             request.recentSignInSeconds = recentSignInSeconds
             return request

@@ -86,6 +86,7 @@ enum AuthSettings {
         (setting: "password-sign-in", member: "passwordSignIn"), (setting: "code-sign-in", member: "codeSignIn"),
         (setting: "continue-domains", member: "continueDomains"), (setting: "email-domains", member: "emailDomains"),
         (setting: "hide-who-exists", member: "hidesWhoExists"),
+        (setting: "sign-up-always-accepts", member: "signUpAlwaysAccepts"),
         (setting: "password-length-min", member: "passwordLengthMin"),
         (setting: "credential-age-seconds-max", member: "recentSignInSeconds"),
     ]
@@ -123,6 +124,9 @@ enum AuthSettings {
         flag("password-sign-in", \.allowsPasswordSignIn, "let people sign up and sign in with a password"),
         flag("code-sign-in", \.allowsCodeSignIn, "let people sign in with a code of a mail"),
         flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
+        flag(
+            "sign-up-always-accepts", \.signUpAlwaysAccepts,
+            "say the same for every e-mail address that signs up, and the rest by mail; needs a mail server"),
         flag(
             "allow-private-providers", \.allowsPrivateProviders,
             "let providers be on this machine, over plain http too, and in private networks"),
