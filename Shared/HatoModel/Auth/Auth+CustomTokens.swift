@@ -26,7 +26,7 @@ extension Auth {
                     "uid", \.uid,
                     """
                     The id of the user; signing in makes the account when there is none. 1 to 128 Unicode code points \
-                    without `.`, `#`, `$`, `/`, `[`, `]` and control characters
+                    without control characters; one with `. # $ / [ ]` cannot be a key of the tree
                     """),
                 .optional(
                     "claims", \.claims,

@@ -33,8 +33,8 @@ extension Auth.Users {
             .optional(
                 "uid", \.uid,
                 """
-                1 to 128 Unicode code points that can be a key of the tree (no control characters, none of \
-                `. # $ / [ ]`); generated when absent
+                1 to 128 Unicode code points without control characters; one with `. # $ / [ ]` cannot be a key of the \
+                tree. Generated when absent
                 """, example: "masuo-1"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional(

@@ -36,7 +36,7 @@ struct CustomTokenAttackTests {
             ("iat", .number(now + 61), invalid), ("iat", .number(now - 1), invalid), ("exp", nil, invalid),
             ("exp", .number(now), invalid), ("exp", .number(now + 3601), invalid), ("exp", 1e300, invalid),
             ("uid", nil, "MISSING_IDENTIFIER"), ("uid", "", "MISSING_IDENTIFIER"), ("uid", .null, "MISSING_IDENTIFIER"),
-            ("uid", 5, invalid), ("uid", "a/b", invalid), ("uid", "a\u{0}b", invalid),
+            ("uid", 5, invalid), ("uid", "a\u{0}b", invalid),
             ("uid", .string(String(repeating: "a", count: 129)), invalid),
             ("claims", "x", invalid), ("claims", ["sub": "x"], "FORBIDDEN_CLAIM"),
             ("claims", ["firebase": [:]], "FORBIDDEN_CLAIM"), ("claims", ["sid": "x"], "FORBIDDEN_CLAIM"),
@@ -81,7 +81,7 @@ struct CustomTokenAttackTests {
         let long: JSONObject = ["a": .string(String(repeating: "ん", count: 340))]
         #expect(await wireError { try bench.customToken("masuo-1", long) }?.reason == "CLAIMS_TOO_LARGE")
         #expect(await wireError { try bench.customToken("masuo-1", ["exp": 1]) }?.reason == "FORBIDDEN_CLAIM")
-        for uid in ["", "a/b", String(repeating: "a", count: 129), "a\u{1F}"] {
+        for uid in ["", String(repeating: "a", count: 129), "a\u{1F}"] {
             #expect(await wireError { try bench.customToken(uid) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
         }
     }

@@ -124,6 +124,19 @@ struct SettingsTests {
         #expect(try await bench.refresh(full.refreshToken).uid == anonymous.uid)
     }
 
+    @Test func noCodeSetsAPasswordWhereNoneSignsIn() async throws {
+        let bench = try await AuthBench.mailing(to: MailCatcher())
+        _ = try await bench.signUp("masuo@example.com")
+        let code = try #require(try await bench.code(.passwordReset).code)
+        try await set(bench) { $0.passwordSignIn = false }
+        let request = await wireError { try await bench.request(.passwordReset, "masuo@example.com") }
+        #expect(request?.reason == "PASSWORD_LOGIN_DISABLED" && request?.code == .failedPrecondition)
+        let apply = await wireError { try await bench.apply(code, newPassword: "tama-the-cat-of-isono") }
+        #expect(apply?.reason == "PASSWORD_LOGIN_DISABLED" && apply?.code == .failedPrecondition)
+        try await set(bench) { $0.passwordSignIn = true }
+        _ = try await bench.apply(code, newPassword: "tama-the-cat-of-isono")
+    }
+
     @Test func peopleSignUpWithAddressesOfTheDomains() async throws {
         let bench = try await AuthBench.open()
         try await set(bench) { $0.emailDomains = ["EXAMPLE.com", "xn--r8jz45g.jp"] }

@@ -62,6 +62,17 @@ struct SignInTests {
         #expect(signIn?.data["parameter"] == "password")
         let refresh = #expect(throws: RPCError.self) { try Auth.Refresh.decode([:]) }
         #expect(refresh?.reason == "MISSING_REFRESH_TOKEN")
+        for (reason, decode) in [
+            ("MISSING_REQ_TYPE", { _ = try Auth.Code.Request.decode(["email": "masuo@example.com"]) }),
+            ("MISSING_OOB_CODE", { _ = try Auth.Code.Check.decode([:]) }),
+            ("MISSING_OOB_CODE", { _ = try Auth.Code.Apply.decode(["newPassword": "x"]) }),
+            ("MISSING_OOB_CODE", { _ = try Auth.SignInWithCode.decode(["email": "masuo@example.com"]) }),
+            ("MISSING_ID_TOKEN", { _ = try Auth.SessionCookie.Create.decode([:]) }),
+            ("MISSING_IDENTIFIER", { _ = try Auth.CustomToken.Create.decode([:]) }),
+            ("MISSING_CUSTOM_TOKEN", { _ = try Auth.SignInWithCustomToken.decode([:]) }),
+        ] as [(String, () throws -> Void)] {
+            #expect(#expect(throws: RPCError.self) { try decode() }?.reason == reason)
+        }
         let unknown = #expect(throws: RPCError.self) { try Auth.SignIn.decode(["password": "x", "emial": "y"]) }
         #expect(unknown?.code == .invalidParams)
         #expect(unknown?.data["parameter"] == "emial")

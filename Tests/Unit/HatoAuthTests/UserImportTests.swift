@@ -185,7 +185,7 @@ struct UserImportTests {
         salt.salt = "!"
         let characters = String(repeating: "a", count: 53)
         let rows: [(Row, String, String)] = [
-            (row(nil), "uid", "MISSING_LOCAL_ID"), (row("a/b"), "uid", "INVALID_LOCAL_ID"),
+            (row(nil), "uid", "MISSING_LOCAL_ID"), (row(String(repeating: "a", count: 129)), "uid", "INVALID_LOCAL_ID"),
             (row("a\0b"), "uid", "INVALID_LOCAL_ID"), (row("email", "x"), "email", "INVALID_EMAIL"),
             (row("email2", "a\n@example.com"), "email", "INVALID_EMAIL"),
             (row("email3", "Sazae@Example.com"), "email", "EMAIL_EXISTS"),

@@ -5,18 +5,19 @@ import HatoStorage
 struct CodeUpkeep {
     let service: AuthService
 
-    /// Deletes expired codes, and mails that have been dead for a week, one page per transaction. Rows that cannot be
+    /// Deletes codes that expired a day ago, and mails that have been dead for a week, one page per transaction. Rows that cannot be
     /// read stay.
     func forgetExpired() async throws {
         var range = AuthKey.codes
         while true {
             let start = range
-            let now = service.environment.now()
+            // Until then it says that it has expired, whenever the upkeep runs.
+            let before = service.environment.now() - Self.expiredCodesAreKept
             let last = try await service.store.write { rows -> [UInt8]? in
                 var expired: [CodeRecord] = []
                 var (count, last): (Int, [UInt8]?) = (0, nil)
                 try rows.rows(start) { key, value in
-                    if let code = try? CodeRecord(Array(key.dropFirst()), value), code.expiresAt <= now {
+                    if let code = try? CodeRecord(Array(key.dropFirst()), value), code.expiresAt <= before {
                         expired.append(code)
                     }
                     (count, last) = (count + 1, key)
@@ -33,6 +34,7 @@ struct CodeUpkeep {
 
     private static let codesPerPage = 500
     /// Milliseconds.
+    private static let expiredCodesAreKept: Int64 = 86_400_000
     private static let deadMailsAreKept: Int64 = 7 * 86_400_000
 
     /// Deletes the oldest. Returns their number.

@@ -172,9 +172,6 @@ struct CustomTokenMethods: AuthMethods {
         return try await service.write { [environment] rows in
             let now = environment.now()
             let before = try AccountRows.find(token.uid, in: rows)
-            if before == nil, UserID.problem(with: token.uid) != nil {
-                throw AuthError.token(.invalidCustomToken("no account may have its uid"))
-            }
             guard before?.disabled != true else { throw AuthError.userDisabled }
             var account = try before ?? AccountRows.newAccount(token.uid, at: now, in: rows)
             let former = try rows.row(AuthKey.formerAccount(token.uid)).map { try FormerAccountRecord($0) }
