@@ -5,8 +5,8 @@ import HatoStorage
 struct CodeUpkeep {
     let service: AuthService
 
-    /// Deletes codes that expired a day ago, and mails that have been dead for a week, one page per transaction. Rows that cannot be
-    /// read stay.
+    /// Deletes codes that expired a day ago, and mails that have been dead for a week, one page per transaction. Rows
+    /// that cannot be read stay.
     func forgetExpired() async throws {
         var range = AuthKey.codes
         while true {
