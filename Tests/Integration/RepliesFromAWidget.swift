@@ -100,6 +100,12 @@ struct RepliesFromAWidget {
         }
         let sessions = try await client.call(Auth.Sessions.List(uid: uid)).sessions
         #expect(Set(sessions.map(\.label)) == ["app", "widget"] && sessions.count == 2)
+        // The command goes on through the pages.
+        let key = try folder.write("key", ServingProgram.administratorKey)
+        let listed = try await Executable.run(
+            "hato-auth", ["sessions", "list", "--uid", uid, "--page-size", "1"],
+            ["HATO_AUTH_SERVER": program.address, "HATO_ADMIN_KEY_FILE": key])
+        #expect(listed.output["sessions"]?.array?.count == 2, "\(listed.error)")
 
         // Two that share one token, as without a fork, use it up for each other.
         let shared = app.session.refreshToken

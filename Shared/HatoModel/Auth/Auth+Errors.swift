@@ -187,7 +187,10 @@ extension Auth.SignUp { public static let errors: [MethodError] = .signUp }
 extension Auth.SignIn { public static let errors: [MethodError] = .signIn }
 extension Auth.Refresh { public static let errors: [MethodError] = .refresh }
 extension Auth.SignOut { public static let errors = [MethodError(.invalidArgument, "MISSING_REFRESH_TOKEN")] }
-extension Auth.Sessions.List { public static let errors: [MethodError] = .ownAccount }
+extension Auth.Sessions.List {
+    public static let errors: [MethodError] = .joined(
+        [MethodError(.invalidArgument, "INVALID_PAGE_SELECTION", data: ["problems"])], .ownAccount)
+}
 extension Auth.Sessions.End { public static let errors: [MethodError] = .ownAccount }
 extension Auth.Sessions.Fork { public static let errors: [MethodError] = .fork }
 extension Auth.Account.Get { public static let errors: [MethodError] = .ownAccount }

@@ -47,34 +47,48 @@ extension Auth {
             }
         }
 
-        /// An account has at most `sessions-per-account-max` sessions, 100 by default, so one result has them all.
+        /// An account has at most `sessions-per-account-max` sessions, 100 by default: then the first page has them
+        /// all. The pages begin with the newest sign-ins, so that a session is on one page, however it is used
+        /// meanwhile.
         public struct List: RPCRequest {
             public static let method = "auth.sessions.list"
             public static let summary = """
-                Lists the sessions of the caller; those of any account for administrators, with `uid`
+                Lists the sessions of the caller, page by page; those of any account for administrators, with `uid`
                 """
             public static let access = Access.signedIn
             public static let effect = Effect.read
             public static var example: RPCExample<Self> { RPCExample(Self(), Result(sessions: [.example])) }
 
             public var uid: String?
+            public var after: String?
+            public var limit: Int?
 
             public static let fields = Fields<Self>(
                 blank: Self(),
                 .optional(
                     "uid", \.uid, "The id of the user; only for administrators, who must give it",
-                    example: Auth.Account.example.uid))
+                    example: Auth.Account.example.uid),
+                .optional(
+                    "after", \.after, "The `after` of the previous page; the first page when absent",
+                    example: "1795000000000-Yk3vWq0fTzK8mB5xN2cR7A"),
+                .optional(
+                    "limit", \.limit, "The maximum number of sessions, 1 to 1,000; 100 when absent", example: 20))
 
             public init(uid: String? = nil) { self.uid = uid }
 
             public struct Result: FieldObject, Hashable {
                 public var sessions: [Entry]
+                public var after: String?
 
                 public static let fields = Fields<Self>(
                     blank: Self(sessions: []),
-                    .required("sessions", \.sessions, "The sessions, the one that was used last first"))
+                    .required("sessions", \.sessions, "The sessions, within a page the one that was used last first"),
+                    .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
-                public init(sessions: [Entry]) { self.sessions = sessions }
+                public init(sessions: [Entry], after: String? = nil) {
+                    self.sessions = sessions
+                    self.after = after
+                }
             }
         }
 

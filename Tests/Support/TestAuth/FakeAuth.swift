@@ -66,10 +66,13 @@ public final class FakeAuth: Sendable {
                 guard let sessions = request.uid.flatMap({ state.sessions[$0] }) else {
                     throw RPCError.notFound(reason: "USER_NOT_FOUND", "There is no such account")
                 }
+                let rest = sessions.sorted().filter { session in request.after.map { session > $0 } ?? true }
+                // Small pages, as above.
+                let page = rest.prefix(1)
                 return .init(
-                    sessions: sessions.map {
+                    sessions: page.map {
                         Auth.Sessions.Entry(session: $0, provider: "password", createdAt: 0, usedAt: 0)
-                    })
+                    }, after: rest.count > page.count ? page.last : nil)
             }
         }
         var configuration = RPCServerConfiguration(service: "auth", version: "0")

@@ -70,6 +70,8 @@ struct RefusedCallTests {
         ("auth.customToken.signers.list", ["limit": 0], "limit"),
         ("auth.signInWithCustomToken", ["token": ""], "token"),
         ("auth.signInWithCustomToken", ["token": "x", "label": ""], "label"),
+        ("auth.sessions.list", ["uid": "masuo", "limit": 0], "limit"),
+        ("auth.sessions.list", ["uid": "masuo", "after": "x"], "after"),
         ("auth.mail.list", ["limit": 0], "limit"),
         ("auth.mail.list", ["after": "x"], "after"),
         ("auth.mail.replay", [:], "mail"),

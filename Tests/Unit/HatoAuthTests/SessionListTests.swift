@@ -39,6 +39,59 @@ struct SessionListTests {
         #expect(try await list(bench, CallOrigin(caller: .administrator), uid: first.uid).count == 1, "one has expired")
     }
 
+    @Test func pagesHaveEverySessionOnceAlsoOneThatIsUsedMeanwhile() async throws {
+        let bench = try await AuthBench.open()
+        var sessions = [try await bench.signUp()]
+        for number in 1..<7 {
+            // Two begin at the same time.
+            if number != 3 { bench.pass(seconds: 10) }
+            sessions.append(try await bench.signIn())
+        }
+        let origin = try await bench.origin(sessions[6])
+        var names: [String] = []
+        for session in sessions { names.append(try #require(try await bench.claims(session.idToken)["sid"]?.string)) }
+        var request = Auth.Sessions.List()
+        request.limit = 3
+        var pages: [[Auth.Sessions.Entry]] = []
+        repeat {
+            let page = try await bench.service.sessionList.sessions(request, origin)
+            pages.append(page.sessions)
+            request.after = page.after
+            bench.pass(seconds: 10)
+            // One of a later page.
+            _ = try await bench.refresh(sessions[0].refreshToken)
+        } while request.after != nil
+        #expect(pages.map(\.count) == [3, 3, 1])
+        let listed = pages.flatMap { $0 }.map(\.session)
+        #expect(Set(listed) == Set(names) && listed.count == names.count)
+        #expect(pages[0].map(\.session) == [6, 5, 4].map { names[$0] })
+        request.limit = 7
+        request.after = nil
+        let whole = try await bench.service.sessionList.sessions(request, origin)
+        #expect(whole.after == nil && whole.sessions.first?.session == names[0], "the one used last is first")
+    }
+
+    @Test func wrongPagesAreRefusedByName() async throws {
+        let bench = try await AuthBench.open()
+        let origin = try await bench.origin(try await bench.signUp())
+        let wrong: [(String, (inout Auth.Sessions.List) -> Void)] = [
+            ("limit", { $0.limit = 0 }), ("limit", { $0.limit = 1_001 }), ("after", { $0.after = "" }),
+            ("after", { $0.after = "x-y" }), ("after", { $0.after = "1" }),
+            ("after", { $0.after = "99999999999999999999-a" }),
+            ("after", { $0.after = "1-" + String(repeating: "a", count: 127) }),
+        ]
+        for (name, change) in wrong {
+            var request = Auth.Sessions.List()
+            change(&request)
+            let error = await wireError { try await bench.service.sessionList.sessions(request, origin) }
+            #expect(error?.reason == "INVALID_PAGE_SELECTION" && error?.data["parameter"]?.string == name)
+        }
+        // A session that has ended since is no reason to refuse the next page.
+        var request = Auth.Sessions.List()
+        request.after = "\(Int64.max)-ended"
+        #expect(try await bench.service.sessionList.sessions(request, origin).sessions.count == 1)
+    }
+
     @Test func ownerEndsOneSessionOrAllOthers() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()

@@ -80,7 +80,7 @@ struct AccountDeviceTests {
         }
         try await write(["a", "a/app", "a/tablet", "b", "b/app", "c/app"], in: store)
         auth.setSessions("a", ["app"])
-        auth.setSessions("c", ["app", "other"])
+        auth.setSessions("c", ["also", "app"])
         try await run(auth, on: store) { _ in
             // Those that an administrator registered stay: their users need not be accounts.
             try await eventually("they are gone") { try devices(store) == ["a", "a/app", "b", "c/app"] }

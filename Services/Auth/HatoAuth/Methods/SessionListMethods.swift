@@ -14,6 +14,7 @@ struct SessionListMethods: AuthMethods {
 
     func sessions(_ request: Auth.Sessions.List, _ origin: CallOrigin) async throws -> Auth.Sessions.List.Result {
         let owner = try owner(request.uid, origin)
+        let page = try SessionPage(request)
         return try await store.read { [service] rows in
             let uid = try owner.check(in: rows)
             let policy = service.configuration.refresh
@@ -29,8 +30,7 @@ struct SessionListMethods: AuthMethods {
                     entry.current = entry.session == owner.session
                     return entry
                 }
-            return Auth.Sessions.List.Result(
-                sessions: entries.sorted { ($0.usedAt, $0.session) > ($1.usedAt, $1.session) })
+            return page.result(of: entries)
         }
     }
 
@@ -138,5 +138,45 @@ struct SessionListMethods: AuthMethods {
             return .caller(user)
         case (_, nil): return .caller(try origin.user())
         }
+    }
+}
+
+/// A page of the sessions of an account: the newest sign-ins first, since a session that is used meanwhile must not
+/// move from a later page to an earlier one.
+private struct SessionPage: Sendable {
+    private static let (sizeMax, sizeDefault) = (1_000, 100)
+    private static let afterBytesMax = 128
+
+    private let limit: Int
+    /// The last session of the previous page; nil: the first page.
+    private let after: (createdAt: Int64, session: String)?
+
+    /// Throws `AuthError.invalidFields`.
+    init(_ request: Auth.Sessions.List) throws(AuthError) {
+        limit = request.limit ?? Self.sizeDefault
+        guard (1...Self.sizeMax).contains(limit) else { throw Self.wrong("limit", "from 1 to \(Self.sizeMax)") }
+        guard let text = request.after else {
+            after = nil
+            return
+        }
+        let parts = text.split(separator: "-", maxSplits: 1)
+        guard text.utf8.count <= Self.afterBytesMax, parts.count == 2, let createdAt = Int64(parts[0]) else {
+            throw Self.wrong("after", "the `after` of the previous page")
+        }
+        after = (createdAt, String(parts[1]))
+    }
+
+    func result(of sessions: [Auth.Sessions.Entry]) -> Auth.Sessions.List.Result {
+        var rest = sessions.sorted { ($0.createdAt, $0.session) > ($1.createdAt, $1.session) }
+        if let after { rest.removeAll { ($0.createdAt, $0.session) >= after } }
+        let page = rest.prefix(limit)
+        let last = rest.count > limit ? page.last : nil
+        return Auth.Sessions.List.Result(
+            sessions: page.sorted { ($0.usedAt, $0.session) > ($1.usedAt, $1.session) },
+            after: last.map { "\($0.createdAt)-\($0.session)" })
+    }
+
+    private static func wrong(_ parameter: String, _ right: String) -> AuthError {
+        .invalidFields([FieldProblem(parameter, "INVALID_PAGE_SELECTION", "\(parameter) should be \(right)")])
     }
 }

@@ -77,19 +77,31 @@ struct SessionsCommand: AsyncParsableCommand {
         commandName: "sessions", abstract: "The sessions of the user of --token, or for administrators of any user.",
         subcommands: [List.self, End.self, Fork.self])
 
-    struct List: RequestCommand {
-        typealias Target = AuthTarget
-        static let configuration = CommandConfiguration(commandName: "list", abstract: Auth.Sessions.List.summary)
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "Lists the sessions of the user of --token, or for administrators of --uid.")
 
         @OptionGroup var options: ClientOptions
         @Option(help: "The uid, for administrators.") var uid: String?
+        @Option(help: "Sessions a call.") var pageSize = 1_000
 
-        func request() throws -> Auth.Sessions.List { Auth.Sessions.List(uid: uid) }
-
-        func table(_ result: JSONValue) -> CommandTable? {
-            CommandTable(
-                ["session", "label", "provider", "usedAt", "address", "current"],
-                of: result["sessions"]?.array ?? [])
+        func run() async throws {
+            try await CommandSession.run(options, AuthTarget.self, takesOnly: true) { client, output in
+                var request = Auth.Sessions.List(uid: uid)
+                request.limit = pageSize
+                var sessions: [JSONValue] = []
+                repeat {
+                    // As the service returned them, including members unknown to this version.
+                    let page = try await client.call(method: Auth.Sessions.List.method, params: request.members)
+                    sessions += page["sessions"]?.array ?? []
+                    request.after = page["after"]?.string
+                } while request.after != nil
+                let result: JSONValue = ["sessions": .array(sessions)]
+                if let member = options.only { return try output.show(member: member, of: result) }
+                let table = CommandTable(
+                    ["session", "label", "provider", "usedAt", "address", "current"], of: sessions)
+                try output.show(result, as: output.isForPeople ? table : nil)
+            }
         }
     }
 

@@ -103,7 +103,14 @@ final class AccountDevices: AccountDependents {
     /// None when there is no such user.
     private func sessions(of uid: String) async throws -> Set<String> {
         do {
-            return Set(try await auth.call(Auth.Sessions.List(uid: uid)).sessions.map(\.session))
+            var request = Auth.Sessions.List(uid: uid)
+            var sessions: Set<String> = []
+            repeat {
+                let page = try await auth.call(request)
+                sessions.formUnion(page.sessions.map(\.session))
+                request.after = page.after
+            } while request.after != nil
+            return sessions
         } catch let error as RPCError where error.reason == "USER_NOT_FOUND" {
             return []
         }
