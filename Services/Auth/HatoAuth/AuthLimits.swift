@@ -24,6 +24,8 @@ public struct AuthLimits: Limits, Hashable {
     public var usersPageMax = 1000
     /// Bytes of the kept events and of the commits between them; beyond it the older half is deleted.
     public var eventsBytesMax: UInt64 = 256 << 20
+    /// Bytes of the entries of the audit; the oldest are deleted beyond it.
+    public var auditBytesMax = 1 << 30
     /// Subscriptions of `auth.follow` on all connections.
     public var followersMax = 64
     /// Addresses, and accounts, whose attempts are counted; and clients whose turns at hashing are remembered.
@@ -101,6 +103,9 @@ public struct AuthLimits: Limits, Hashable {
         Limit("forks-per-sign-in-max", \.forksPerSignInMax, 1...10_000, "sessions forked from one sign-in"),
         Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page of auth.users.list"),
         Limit("events-bytes-max", \.eventsBytesMax, 1 << 20...1 << 40, "bytes of kept events and the commits between"),
+        Limit(
+            "audit-bytes-max", \.auditBytesMax, 1 << 20...1 << 40,
+            "bytes of the entries of auth.audit.list; the oldest are deleted beyond it"),
         Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of auth.follow"),
         Limit(
             "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000,

@@ -81,6 +81,7 @@ struct AuthMetrics: Sendable {
     private let providerKeys = Counter(label: "hato_auth_provider_key_fetches_total", dimensions: [("result", "ok")])
     private let providerKeyFailures = Counter(
         label: "hato_auth_provider_key_fetches_total", dimensions: [("result", "failed")])
+    private let auditsDropped = Counter(label: "hato_auth_audit_dropped_total")
     private let passwordsWaiting = Gauge(label: "hato_auth_passwords_waiting")
     private let passwordsHashing = Gauge(label: "hato_auth_passwords_hashing")
 
@@ -118,6 +119,9 @@ struct AuthMetrics: Sendable {
     func hashed(in duration: Duration) { hashTime.record(duration: duration) }
 
     func forgotSessions(_ count: Int) { sessionsExpired.increment(by: count) }
+
+    /// Entries of the audit that were deleted for want of room.
+    func droppedAudits(_ count: Int) { auditsDropped.increment(by: count) }
 
     /// The numbers of passwords that wait for a thread, and that are being hashed.
     func passwords(waiting: Int, hashing: Int) {

@@ -37,8 +37,8 @@ public final class AuthServer: Sendable {
         self.port = port
         // Lives as long as the server: `shutdown` cancels it and waits for it.
         upkeep = [
-            Task { await service.run() }, Task { await service.mail?.run() }, Task { await service.auditWriter.run() },
-            Task { await FailureKeeper(service).run() },
+            Task { await service.run() }, Task { await service.mail?.run() },
+            Task { await service.auditWriter.run(service.metrics) }, Task { await FailureKeeper(service).run() },
         ]
     }
 

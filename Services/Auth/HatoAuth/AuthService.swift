@@ -55,6 +55,7 @@ public final class AuthService: Sendable {
         let settings = try await store.read { try StoredSettings.find(in: $0) }
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         try await LongestLifetime.raise(to: lifetime, in: store)
+        try await StoreFigures.open(store)
         let keys = CurrentKeys(secrets.ring)
         var identity = IdentityConfiguration(project: configuration.project)
         identity.serviceKeys = configuration.serviceKeys

@@ -23,8 +23,16 @@ extension Auth {
             /// The earlier ID tokens and sessions of the account ended: a new password or address, or
             /// `auth.users.revoke`.
             case revoked
-            /// An anonymous account got credentials.
+            /// An account got credentials, or `provider` an identity that signs in to it.
             case linked
+            /// An identity of `provider` signs in to the account no more.
+            case unlinked
+            /// A session began with a refresh token of another one (`auth.sessions.fork`).
+            case sessionForked
+            /// A custom token was made for the account (`auth.customToken.create`).
+            case customTokenCreated
+            case providerSet
+            case providerRemoved
             /// A code of a mail did what it is for: `reason` is its type.
             case codeApplied
             case imported
@@ -49,6 +57,7 @@ extension Auth {
             public var email: String?
             public var address: String?
             public var label: String?
+            public var signer: String?
             public var count: Int?
 
             public static let fields = Fields<Self>(
@@ -66,10 +75,15 @@ extension Auth {
                     "reason", \.reason,
                     """
                     Of `signInFailed` the reason of the error, also where the caller got a less exact one; of \
-                    `codeApplied` the type of the code; of `settingsChanged` the changed members; of `administered` what \
-                    it was about
+                    `codeApplied` the type of the code; of `updated` and `settingsChanged` the changed members; of \
+                    `administered` what it was about
                     """),
-                .optional("provider", \.provider, "How the user signed in: `password`, `custom`, …"),
+                .optional(
+                    "provider", \.provider,
+                    """
+                    How the user signed in: `password`, `custom`, …; of `linked`, `unlinked`, `providerSet` and \
+                    `providerRemoved` the id of the provider
+                    """),
                 .optional("session", \.session, "The session, as in `auth.sessions.list`"),
                 .optional(
                     "email", \.email,
@@ -78,8 +92,13 @@ extension Auth {
                     same for the same address
                     """),
                 .optional(
-                    "address", \.address, "The network of the client: an IPv4 address, or the /64 of an IPv6 one"),
+                    "address", \.address,
+                    """
+                    The network of the client: an IPv4 address, or the /64 of an IPv6 one; with `count` its /48
+                    """),
                 .optional("label", \.label, "The name of the device"),
+                .optional(
+                    "signer", \.signer, "The registered service account whose custom token signed in, by its e-mail"),
                 .optional(
                     "count", \.count,
                     "How many failures like this one the entry stands for, when they were too many to keep each"))
@@ -102,8 +121,8 @@ extension Auth {
             }
         }
 
-        /// Entries are kept for 90 days. A page ends at `limit` entries, or earlier where `type` leaves out very many:
-        /// only the last page has no `after`.
+        /// Entries are kept for 90 days, and of all together 1 GiB. A page ends at `limit` entries, or earlier where
+        /// `type` leaves out very many: only the last page has no `after`.
         public struct List: RPCRequest {
             public static let method = "auth.audit.list"
             public static let summary = "Lists what has happened, the newest first, page by page"

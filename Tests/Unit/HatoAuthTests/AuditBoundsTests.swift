@@ -98,6 +98,50 @@ struct AuditBoundsTests {
         #expect(try await rowCount(bench) == 2)
     }
 
+    private func figures(_ bench: AuthBench) async throws -> (said: Int, are: Int) {
+        try await bench.store.read { rows in
+            let bytes = try AuthKey.auditRanges.reduce(0) { try $0 + Int(rows.bytes(of: $1)) }
+            return (try StoreFigures.find(in: rows).auditBytes, bytes)
+        }
+    }
+
+    @Test func theOldestEntriesGoBeyondTheBytes() async throws {
+        let bench = try await AuthBench.open { $0.limits.auditBytesMax = 20_000 }
+        for number in 0..<250 {
+            _ = try await bench.signIn(customToken: try bench.customToken("u\(number % 3)"))
+            bench.pass(seconds: 1)
+        }
+        let before = try await all(bench)
+        #expect(try await figures(bench).said > 20_000)
+        await bench.service.auditWriter.keepRoom(bench.service.metrics)
+        let kept = try await figures(bench)
+        #expect(kept.said == kept.are && kept.are <= 20_000 && kept.are > 19_000)
+        let after = try await all(bench)
+        #expect(after == Array(before.prefix(after.count)) && after.count < before.count)
+        let ofAccount = try await all(bench) { $0.uid = "u0" }
+        #expect(ofAccount == after.filter { $0.uid == "u0" })
+        // The rest is not too much.
+        await bench.service.auditWriter.keepRoom(bench.service.metrics)
+        #expect(try await all(bench) == after)
+    }
+
+    @Test func theBytesAreThoseOfTheRows() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp()
+        bench.pass(seconds: 86_401)
+        _ = await wireError { try await bench.signIn("masuo@example.com", "wrong") }
+        await bench.service.auditWriter.write()
+        let all = try await figures(bench)
+        #expect(all.said == all.are && all.are > 0)
+        try await bench.service.auditWriter.forget(olderThanDays: 1)
+        let rest = try await figures(bench)
+        #expect(rest.said == rest.are && rest.are < all.are && rest.are > 0)
+        // The version before this one counted nothing.
+        _ = try await bench.store.write { $0.deleteRow(AuthKey.figures) }
+        let reopened = try await AuthBench.open(since: bench)
+        #expect(try await figures(reopened) == rest)
+    }
+
     @Test func zeroDaysWriteNothing() async throws {
         let bench = try await AuthBench.open { $0.keepAuditDays = 0 }
         _ = try await bench.signUp()
@@ -120,17 +164,63 @@ struct AuditBoundsTests {
         #expect(counted == [500 - FailureLog.perSubjectMax])
     }
 
+    /// A customer has a /48 of IPv6, which is 65,536 networks of the size that sessions show.
+    @Test func guessesOfOneCustomerFillNothing() async throws {
+        let bench = try await AuthBench.open { $0.limits.signInsPerAddress.burst = 0 }
+        for number in 0..<500 {
+            let origin = CallOrigin(address: ClientAddress("2001:db8:1:\(String(number, radix: 16))::1"))
+            await AuditedCall.$current.withValue(AuditedCall(Auth.SignIn.method, origin)) {
+                _ = await wireError {
+                    try await bench.service.signIns.signIn(
+                        Auth.SignIn(email: "u\(number)@example.com", password: "wrong"), origin)
+                }
+            }
+        }
+        await bench.service.auditWriter.write()
+        let kept = try await all(bench)
+        #expect(kept.count == FailureLog.perSubjectMax && Set(kept.map(\.address)).count == kept.count)
+        bench.pass(seconds: 60)
+        await bench.service.auditWriter.write()
+        let counted = try await all(bench).filter { $0.count != nil }
+        #expect(counted.map(\.count) == [500 - FailureLog.perSubjectMax])
+        #expect(counted.map(\.address) == [ClientAddress("2001:db8:1::1").site])
+    }
+
     // MARK: FailureLog
 
-    private func failure(_ address: String?, _ name: String?) -> AuditRecord {
-        var record = AuditRecord(.signInFailed)
-        (record.address, record.email, record.reason) = (address, name, "INVALID_PASSWORD")
+    @Test func aFloodOfOneNetworkKeepsFewOfEachAccount() {
+        var log = FailureLog()
+        for number in 0..<100 { log.failed(failure(nil, "n\(number)"), of: "flood", now: 60_000) }
+        for _ in 0..<5 { log.failed(failure("masuo", nil), of: "flood", now: 60_000) }
+        let kept = log.taken(now: 60_000).map(\.record)
+        #expect(kept.count == FailureLog.perSubjectMax + FailureLog.perAccountMin)
+        #expect(kept.filter { $0.uid == "masuo" }.count == FailureLog.perAccountMin)
+        // Of another network as many as ever.
+        for _ in 0..<20 { log.failed(failure("masuo", nil), of: "home", now: 60_000) }
+        #expect(log.taken(now: 60_000).count == FailureLog.perSubjectMax - FailureLog.perAccountMin)
+        for number in 0..<1_000 { log.failed(failure("u\(number)", nil), of: "flood", now: 60_000) }
+        #expect(
+            log.taken(now: 60_000).count == FailureLog.reservedPerNetworkMax - FailureLog.perAccountMin)
+    }
+
+    @Test func aFloodOfManyNetworksKeepsSomeOfAccounts() {
+        var log = FailureLog()
+        for number in 0..<10_000 { log.failed(failure(nil, "n\(number)"), of: "a\(number)", now: 60_000) }
+        for number in 0..<1_000 { log.failed(failure("u\(number)", nil), of: "b\(number)", now: 60_000) }
+        #expect(log.taken(now: 60_000).count == FailureLog.perMinuteMax + FailureLog.reservedMax)
+        log.failed(failure("masuo", nil), of: "home", now: 120_000)
+        #expect(log.taken(now: 120_000).contains { $0.record.uid == "masuo" })
+    }
+
+    private func failure(_ uid: String?, _ name: String?) -> AuditRecord {
+        var record = AuditRecord(.signInFailed, of: uid)
+        (record.email, record.reason) = (name, "INVALID_PASSWORD")
         return record
     }
 
     @Test func manyAddressesWriteSoManyEntriesAMinute() {
         var log = FailureLog()
-        for number in 0..<10_000 { log.failed(failure("a\(number)", "n\(number)"), now: 60_000) }
+        for number in 0..<10_000 { log.failed(failure(nil, "n\(number)"), of: "a\(number)", now: 60_000) }
         #expect(log.taken(now: 61_000).count == FailureLog.perMinuteMax)
         let rest = log.taken(now: 120_000)
         #expect(rest.count == FailureLog.countedMax + 1)
@@ -140,9 +230,9 @@ struct AuditBoundsTests {
 
     @Test func oneAccountGuessedFromManyAddressesIsCounted() {
         var log = FailureLog()
-        for number in 0..<100 { log.failed(failure("a\(number)", "masuo"), now: 60_000) }
+        for number in 0..<100 { log.failed(failure(nil, "masuo"), of: "a\(number)", now: 60_000) }
         #expect(log.taken(now: 60_000).count == FailureLog.perSubjectMax)
-        log.failed(failure("b", "other"), now: 60_001)
+        log.failed(failure(nil, "other"), of: "b", now: 60_001)
         #expect(log.taken(now: 60_002).count == 1)
         // At the end of the service the rest of the minute is not lost.
         let end = log.takenAtEnd(now: 60_003)
@@ -152,7 +242,9 @@ struct AuditBoundsTests {
     @Test func eachMinuteBeginsAnew() {
         var log = FailureLog()
         for minute in 1...3 {
-            for _ in 0..<FailureLog.perSubjectMax { log.failed(failure("a", nil), now: Int64(minute) * 60_000) }
+            for _ in 0..<FailureLog.perSubjectMax {
+                log.failed(failure(nil, nil), of: "a", now: Int64(minute) * 60_000)
+            }
             #expect(log.taken(now: Int64(minute) * 60_000).count == FailureLog.perSubjectMax)
         }
     }

@@ -144,6 +144,93 @@ struct AuditTests {
         #expect(try await newest(bench).type == .keyRevoked)
     }
 
+    @Test func customTokensAndForksAreRecorded() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let call = AuditedCall(Auth.CustomToken.Create.method, CallOrigin(caller: .administrator))
+        _ = try await AuditedCall.$current.withValue(call) {
+            try await bench.service.customTokens.createToken(Auth.CustomToken.Create(uid: session.uid))
+        }
+        let made = try await newest(bench)
+        #expect(made.type == .customTokenCreated && made.uid == session.uid)
+        #expect(made.method == "auth.customToken.create")
+        bench.pass(seconds: 1)
+        let fork = Auth.Sessions.Fork(refreshToken: session.refreshToken, label: "Widget")
+        let widget = try await bench.service.sessionList.fork(fork, CallOrigin(address: ClientAddress("192.0.2.1")))
+        let forked = try await newest(bench)
+        #expect(forked.type == .sessionForked && forked.uid == session.uid && forked.label == "Widget")
+        #expect(forked.session == (try await bench.claims(widget.idToken))["sid"]?.string)
+        #expect(forked.address == "192.0.2.1" && forked.provider == "password")
+    }
+
+    @Test func theSignerOfACustomTokenIsRecorded() async throws {
+        let bench = try await AuthBench.open { $0.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 1) }
+        let account = try ServiceAccount()
+        try await bench.register(account)
+        let token = try account.sign(ServiceAccount.claims("u1", at: bench.now))
+        bench.pass(seconds: 1)
+        _ = try await bench.signIn(customToken: token, from: "192.0.2.1")
+        let entry = try await newest(bench)
+        #expect(entry.type == .signedUp && entry.signer == ServiceAccount.email)
+        // One that the limit refuses before it is looked at.
+        bench.pass(seconds: 1)
+        #expect(await wireError { try await bench.signIn(customToken: token, from: "192.0.2.1") } != nil)
+        await bench.service.auditWriter.write()
+        #expect(try await newest(bench).reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        bench.pass(seconds: 1)
+        _ = try await bench.signIn(customToken: try bench.customToken("u1"))
+        #expect(try await newest(bench).signer == nil)
+    }
+
+    @Test func linksAndUnlinksAreRecorded() async throws {
+        let bench = try await AuthBench.open()
+        let issuer = try TestIssuer()
+        try await bench.trust(issuer)
+        let session = try await bench.signUp("sazae@example.com")
+        bench.pass(seconds: 1)
+        let linked = try await bench.signIn(provider: try bench.token(issuer)) { $0.link = session.idToken }
+        #expect(Set(try await entries(bench) { $0.limit = 2 }.map(\.type)) == [.linked, .signedIn])
+        let link = try #require(try await entries(bench) { $0.type = .linked }.first)
+        #expect(link.uid == session.uid && link.provider == "oidc.work")
+        bench.pass(seconds: 1)
+        // The second sign-in links nothing.
+        _ = try await bench.signIn(provider: try bench.token(issuer)) { $0.link = linked.session.idToken }
+        #expect(try await entries(bench) { $0.type = .linked }.count == 1)
+        bench.pass(seconds: 1)
+        var update = Auth.Account.Update()
+        update.deleteProviders = ["oidc.work", "google.com"]
+        _ = try await bench.service.accounts.updateAccount(update, try await bench.origin(session))
+        let unlinked = try await newest(bench)
+        #expect(unlinked.type == .unlinked && unlinked.uid == session.uid && unlinked.provider == "oidc.work")
+        #expect(try await entries(bench) { $0.type = .unlinked }.count == 1)
+    }
+
+    /// As by an administrator's key: the entry says which members, and never what they were.
+    @Test func changedMembersAreNamed() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        func update(_ change: (inout Auth.Users.Update) -> Void) async throws -> Entry {
+            bench.pass(seconds: 1)
+            var request = Auth.Users.Update(uid: session.uid)
+            change(&request)
+            let call = AuditedCall(Auth.Users.Update.method, CallOrigin(caller: .administrator))
+            _ = try await AuditedCall.$current.withValue(call) { [request] in
+                try await bench.service.users.updateUser(request)
+            }
+            return try await newest(bench)
+        }
+        let number = try await update { $0.phoneNumber = "+819012345678" }
+        #expect(number.type == .updated && number.uid == session.uid && number.reason == "phoneNumber")
+        let photo = try await update { $0.photoUrl = "https://example.com/masuo.png" }
+        #expect(photo.type == .updated && photo.reason == "photoUrl")
+        let both = try await update { ($0.displayName, $0.phoneNumber) = ("マスオさん", "+819012345679") }
+        #expect(both.type == .updated && both.reason == "displayName, phoneNumber")
+        let updates = try await entries(bench) { $0.type = .updated }
+        #expect(updates.count == 3)
+        let gone = try await update { $0.deleteProviders = ["phone"] }
+        #expect(gone.type == .updated && gone.reason == "phoneNumber")
+    }
+
     @Test func sessionsThatExpireLeaveNoEntry() async throws {
         let bench = try await AuthBench.open { $0.keepAuditDays = 90 }
         _ = try await bench.signUp()

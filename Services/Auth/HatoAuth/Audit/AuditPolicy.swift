@@ -5,6 +5,13 @@ struct AuditPolicy: Sendable {
     /// Nil for the service's own work.
     var call: AuditedCall?
     var hasWritten: Bool
+    /// The members of accounts that have changed, by uid.
+    var changes: [String: [String]] = [:]
+
+    init(call: AuditedCall?, hasWritten: Bool) {
+        self.call = call
+        self.hasWritten = hasWritten
+    }
 
     /// - Parameters:
     ///   - events: What has become of accounts, ended sessions and keys.
@@ -32,6 +39,13 @@ struct AuditPolicy: Sendable {
             if event.type == .signedOut, call == nil || event.uid.map(ended.contains) == true { continue }
             records.append(record(of: event))
         }
+        // Members that others do not read make no event.
+        let updated = Set(events.filter { $0.type == .updated }.compactMap(\.uid))
+        for uid in changes.keys.sorted() where !updated.contains(uid) {
+            var record = AuditRecord(type(of: .updated), of: uid)
+            record.reason = changedMembers(of: uid)
+            records.append(record)
+        }
         if records.isEmpty, hasWritten, call?.by != nil { records.append(AuditRecord(.administered)) }
         return records.map { call?.completed($0) ?? $0 }
     }
@@ -41,9 +55,11 @@ struct AuditPolicy: Sendable {
     private func record(of event: AccountEvent) -> AuditRecord {
         var record = AuditRecord(type(of: event.type), of: event.uid)
         record.session = event.session
-        record.reason = event.kid
+        record.reason = event.type == .updated ? event.uid.flatMap(changedMembers) : event.kid
         return record
     }
+
+    private func changedMembers(of uid: String) -> String? { changes[uid]?.joined(separator: ", ") }
 
     private func type(of event: Auth.EventType) -> Auth.Audit.EntryType {
         let isImport = call?.method == Auth.Users.Import.method

@@ -13,6 +13,7 @@ final class AuditWriter: Sendable {
     private let environment: AuthEnvironment
     private let nameKey: [UInt8]
     private let keepsEntries: Bool
+    private let bytesMax: Int
     private let log = Mutex(FailureLog())
 
     init(_ configuration: AuthConfiguration, _ store: any Store, _ environment: AuthEnvironment, key: [UInt8]) {
@@ -20,6 +21,7 @@ final class AuditWriter: Sendable {
         self.environment = environment
         nameKey = key
         keepsEntries = configuration.keepAuditDays > 0
+        bytesMax = configuration.limits.auditBytesMax
     }
 
     /// A sign-in that was refused.
@@ -33,16 +35,18 @@ final class AuditWriter: Sendable {
         var record = AuditRecord(.signInFailed, of: uid)
         record.reason = reason ?? "internal"
         record.email = name.map { AuditName.text($0, key: nameKey) }
-        if let call = AuditedCall.current { record = call.completed(record) }
+        let call = AuditedCall.current
+        if let call { record = call.completed(record) }
         let now = environment.now()
-        log.withLock { $0.failed(record, now: now) }
+        log.withLock { [record] in $0.failed(record, of: call?.site, now: now) }
     }
 
-    /// Writes what waits each second, until the task is cancelled, and the rest then.
-    func run() async {
+    /// Writes what waits each second, and deletes what is too much, until the task is cancelled; then the rest.
+    func run(_ metrics: AuthMetrics) async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))
             await write()
+            await keepRoom(metrics)
         }
         let now = environment.now()
         await write(log.withLock { $0.takenAtEnd(now: now) })
@@ -57,22 +61,64 @@ final class AuditWriter: Sendable {
     func forget(olderThanDays days: Int64) async throws {
         let old = environment.now() - days * 86_400_000
         while !Task.isCancelled {
-            let keys = try await store.read { try AuditRows.keys(before: old, countMax: 500, in: $0) }
-            guard !keys.isEmpty else { return }
-            _ = try await store.write { rows in
-                for key in keys { rows.deleteRow(key) }
+            let count = try await delete { _, rows in
+                try AuditRows.oldest(before: old, countMax: Self.pageMax, in: rows)
             }
+            guard count > 0 else { return }
         }
+    }
+
+    /// Deletes the oldest entries while all of them have more bytes than they may: then some more, so that it is not
+    /// due again at once.
+    func keepRoom(_ metrics: AuthMetrics) async {
+        do {
+            guard try await store.read({ try StoreFigures.find(in: $0) }).auditBytes > bytesMax else { return }
+            var dropped = 0
+            while !Task.isCancelled {
+                let count = try await delete { [bytesMax] figures, rows in
+                    let surplus = figures.auditBytes - bytesMax + bytesMax / Self.roomParts
+                    guard surplus > 0 else { return nil }
+                    return try AuditRows.oldest(bytesMin: surplus, countMax: Self.pageMax, in: rows)
+                }
+                guard count > 0 else { break }
+                dropped += count
+                metrics.droppedAudits(count)
+            }
+            environment.logger.warning(
+                "the audit is full: its oldest entries were deleted", metadata: ["entries": "\(dropped)"])
+        } catch {
+            environment.logger.warning("audit entries that take too much room stay", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private static let pageMax = 500
+    /// What is deleted besides is one of so many parts of the room.
+    private static let roomParts = 64
+
+    /// Deletes a page of entries, nil for none. Returns their number.
+    private func delete(
+        _ choose: @escaping @Sendable (StoreFigures, any StoreTransaction) throws -> AuditRows.Old?
+    ) async throws -> Int {
+        try await store.write { rows in
+            var figures = try StoreFigures.find(in: rows)
+            guard let old = try choose(figures, rows), old.count > 0 else { return 0 }
+            for key in old.keys { rows.deleteRow(key) }
+            figures.addAudit(bytes: -old.bytes)
+            figures.put(in: rows)
+            return old.count
+        }.outcome
     }
 
     private func write(_ failures: [(time: Int64, record: AuditRecord)]) async {
         guard !failures.isEmpty else { return }
         do {
             _ = try await store.write { rows in
+                var figures = try StoreFigures.find(in: rows)
                 for (index, failure) in failures.prefix(AuditRows.countMax).enumerated() {
                     let id = AuditID(time: failure.time, version: rows.nextVersion, index: index)
-                    AuditRows.put(failure.record, id, in: rows)
+                    figures.addAudit(bytes: AuditRows.put(failure.record, id, in: rows))
                 }
+                figures.put(in: rows)
             }
         } catch {
             environment.logger.warning("failed sign-ins could not be recorded", metadata: ["error": "\(error)"])

@@ -12,11 +12,14 @@ struct AuditedCall: Sendable {
     var by: String?
     /// The network of the client.
     var address: String?
+    /// The network that its customer has: the /48 of an IPv6 address.
+    var site: String?
 
     init(_ method: String, _ origin: CallOrigin) {
         self.method = method
         by = origin.by
         address = origin.address?.network
+        site = origin.address?.site
     }
 
     /// A record with what is known of the call.

@@ -8,7 +8,9 @@ struct CustomTokenMethods: AuthMethods {
     let service: AuthService
 
     func add(to router: inout RPCRouter) {
-        handle(Auth.CustomToken.Create.self, in: &router) { methods, request, _ in try methods.makeToken(request) }
+        handle(Auth.CustomToken.Create.self, in: &router) { methods, request, _ in
+            try await methods.createToken(request)
+        }
         handle(Auth.CustomToken.Signers.Set.self, in: &router) { methods, request, _ in
             try await methods.setSigner(request)
         }
@@ -22,6 +24,15 @@ struct CustomTokenMethods: AuthMethods {
     }
 
     // MARK: Making tokens
+
+    /// The entry of the audit is durable before the token is sent.
+    func createToken(_ request: Auth.CustomToken.Create) async throws -> Auth.CustomToken.Create.Result {
+        let result = try makeToken(request)
+        if configuration.keepAuditDays > 0 {
+            _ = try await service.write { $0.audit(.customTokenCreated, of: request.uid) }
+        }
+        return result
+    }
 
     func makeToken(_ request: Auth.CustomToken.Create) throws -> Auth.CustomToken.Create.Result {
         var problems = UserID.problem(with: request.uid).map { [$0] } ?? []
@@ -129,17 +140,17 @@ struct CustomTokenMethods: AuthMethods {
     func signIn(_ request: Auth.SignInWithCustomToken, _ origin: CallOrigin) async throws -> Auth.Session {
         guard !request.token.isEmpty else { throw AuthError.token(.missingCustomToken) }
         let newSession = try service.newSession(request.label, origin)
-        try attempts.admit(.signIn, from: origin.address)
-        let (granted, isNewUser) = try await enter(newSession, request.token)
+        let (granted, isNewUser) = try await enter(newSession, request.token, from: origin.address)
         if isNewUser { metrics.count(.signedUp) }
         return try service.session(granted, newSession.token, isNewUser: isNewUser)
     }
 
     private func enter(
-        _ newSession: AuthService.NewSession, _ text: String
+        _ newSession: AuthService.NewSession, _ text: String, from address: ClientAddress?
     ) async throws -> (AuthService.Granted, isNewUser: Bool) {
         var uid: String?
         do {
+            try attempts.admit(.signIn, from: address)
             let token = try await verify(text)
             uid = token.uid
             return try await begin(newSession, token)
@@ -185,7 +196,7 @@ struct CustomTokenMethods: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            rows.audit(.signedIn, of: record)
+            rows.audit(.signedIn, of: record, signer: token.signer)
             return (AuthService.Granted(account: account, record: record, at: now), before == nil)
         }.outcome
     }

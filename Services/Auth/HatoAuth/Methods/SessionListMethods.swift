@@ -94,6 +94,7 @@ struct SessionListMethods: AuthMethods {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
+            rows.audit(.sessionForked, of: record)
             return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
         return try service.session(granted, newSession.token)

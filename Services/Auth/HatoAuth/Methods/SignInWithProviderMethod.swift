@@ -22,8 +22,8 @@ struct SignInWithProviderMethod: AuthMethods {
                 FieldProblem("linkOnly", "INVALID_REQ_TYPE", "linkOnly needs link, one's own ID token")
             ])
         }
-        try attempts.admit(.signIn, from: origin.address)
         do {
+            try attempts.admit(.signIn, from: origin.address)
             let identity = try await service.providers.identity(
                 request.provider, request.idToken, nonce: request.nonce)
             var signIn = ProviderSignIn(service, identity, newSession)

@@ -77,3 +77,16 @@ extension AccountRecord {
             || customAttributes != before.customAttributes
     }
 }
+
+extension AccountRecord {
+    /// The names of the members that say whose account it is and that differ, for the audit.
+    func changedMembers(from before: AccountRecord) -> [String] {
+        let members: [(String, Bool)] = [
+            ("email", email != before.email), ("emailVerified", emailVerified != before.emailVerified),
+            ("username", username != before.username), ("displayName", displayName != before.displayName),
+            ("photoUrl", photoUrl != before.photoUrl), ("phoneNumber", phoneNumber != before.phoneNumber),
+            ("customAttributes", customAttributes != before.customAttributes),
+        ]
+        return members.filter(\.1).map(\.0)
+    }
+}

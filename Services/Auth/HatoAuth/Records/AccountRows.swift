@@ -82,6 +82,23 @@ enum AccountRows {
         for key in newKeys.subtracting(oldKeys) { rows.putRow(key, uid) }
         rows.putRow(AuthKey.account(account.uid), account.bytes)
         for event in AccountEvent.events(from: before, to: account) { rows.record(event) }
+        if let before { audit(account, replacing: before, in: rows) }
+    }
+
+    /// Which members have changed, and which identities have come and gone.
+    private static func audit(_ account: AccountRecord, replacing before: AccountRecord, in rows: AuthTransaction) {
+        let changed = account.changedMembers(from: before)
+        if !changed.isEmpty { rows.changed(changed, of: account.uid) }
+        func audit(_ type: Auth.Audit.EntryType, _ identity: LinkedIdentity) {
+            var record = AuditRecord(type, of: account.uid)
+            record.provider = identity.provider
+            rows.audit(record)
+        }
+        func has(_ account: AccountRecord, _ identity: LinkedIdentity) -> Bool {
+            account.identities.contains { ($0.provider, $0.uid) == (identity.provider, identity.uid) }
+        }
+        for identity in before.identities where !has(account, identity) { audit(.unlinked, identity) }
+        for identity in account.identities where !has(before, identity) { audit(.linked, identity) }
     }
 
     /// A blank account with a uid that another account may have had: it takes no token of that one.

@@ -16,6 +16,8 @@ struct AuditRecord: Sendable, Hashable {
     /// The network.
     var address: String?
     var label: String?
+    /// The service account whose custom token signed in.
+    var signer: String?
     var count: Int?
 
     init(_ type: Auth.Audit.EntryType, of uid: String? = nil) {
@@ -37,6 +39,7 @@ extension AuditRecord: FieldObject {
         .optional("email", \.email),
         .optional("address", \.address),
         .optional("label", \.label),
+        .optional("signer", \.signer),
         .optional("count", \.count))
 
     /// Throws `RecordError`.
@@ -57,6 +60,7 @@ extension AuditRecord: FieldObject {
         entry.email = email
         entry.address = address
         entry.label = label
+        entry.signer = signer
         entry.count = count
         return entry
     }
@@ -98,9 +102,14 @@ enum AuditRows {
     /// A commit has at most so many; one with more has no number for them.
     static let countMax = 1 << 16
 
-    static func put(_ record: AuditRecord, _ id: AuditID, in rows: any StoreTransaction) {
-        rows.putRow(AuthKey.audit(id.bytes), record.bytes)
-        if let uid = record.uid { rows.putRow(AuthKey.audit(id.bytes, of: uid), []) }
+    /// Returns the bytes of its rows.
+    static func put(_ record: AuditRecord, _ id: AuditID, in rows: any StoreTransaction) -> Int {
+        let (key, value) = (AuthKey.audit(id.bytes), record.bytes)
+        rows.putRow(key, value)
+        guard let uid = record.uid else { return key.count + value.count }
+        let ofAccount = AuthKey.audit(id.bytes, of: uid)
+        rows.putRow(ofAccount, [])
+        return key.count + value.count + ofAccount.count
     }
 
     /// A part of the entries.
@@ -167,19 +176,33 @@ enum AuditRows {
         return KeyRange(lower: lower, upper: upper)
     }
 
-    /// The keys of at most `countMax` entries from before `time` (milliseconds since 1970), the oldest first.
-    static func keys(before time: Int64, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
-        let range = KeyRange(
-            lower: AuthKey.audits.lower, upper: AuthKey.audits.lower + UInt64(max(0, time)).bigEndianBytes)
+    /// Entries that are to be deleted.
+    struct Old {
         var keys: [[UInt8]] = []
         var count = 0
-        try rows.rows(range) { key, value in
-            keys.append(key)
-            count += 1
-            let id = key.dropFirst(AuthKey.audits.lower.count)
-            if let uid = (try? AuditRecord(value))?.uid { keys.append(AuthKey.audit(Array(id), of: uid)) }
-            return count < countMax
+        /// Of their rows.
+        var bytes = 0
+    }
+
+    /// The oldest entries from before `time` (milliseconds since 1970; nil: of any time), until they have `bytesMin`
+    /// bytes or are `countMax`.
+    static func oldest(
+        before time: Int64? = nil, bytesMin: Int = .max, countMax: Int, in rows: some StoreReading
+    ) throws -> Old {
+        let end = time.map { AuthKey.audits.lower + UInt64(max(0, $0)).bigEndianBytes } ?? AuthKey.audits.upper
+        var old = Old()
+        try rows.rows(KeyRange(lower: AuthKey.audits.lower, upper: end)) { key, value in
+            old.keys.append(key)
+            old.bytes += key.count + value.count
+            old.count += 1
+            let id = Array(key.dropFirst(AuthKey.audits.lower.count))
+            if let uid = (try? AuditRecord(value))?.uid {
+                let ofAccount = AuthKey.audit(id, of: uid)
+                old.keys.append(ofAccount)
+                old.bytes += ofAccount.count
+            }
+            return old.count < countMax && old.bytes < bytesMin
         }
-        return keys
+        return old
     }
 }

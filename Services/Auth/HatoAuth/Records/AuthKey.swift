@@ -45,6 +45,8 @@ enum AuthKey {
     static let signers = KeyRange(prefix: [UInt8(ascii: "y")])
     static let failures = KeyRange(prefix: [UInt8(ascii: "f")])
     static let audits = KeyRange(prefix: [UInt8(ascii: "j")])
+    /// The entries, and those of accounts.
+    static let auditRanges = [audits, KeyRange(prefix: [UInt8(ascii: "h")])]
     static let eventMarks = KeyRange(prefix: [UInt8(ascii: "t")])
     static let format = key("x", "format".utf8)
     static let settings = key("x", "settings".utf8)
@@ -53,6 +55,7 @@ enum AuthKey {
     static let pepperIDs = key("x", "pepper-ids".utf8)
     static let newestEvent = key("x", "newest-event".utf8)
     static let mailFigures = key("x", "mail-figures".utf8)
+    static let figures = key("x", "figures".utf8)
     static let usedTokenCount = key("x", "used-provider-tokens".utf8)
 
     /// What is written where there is no code to write.

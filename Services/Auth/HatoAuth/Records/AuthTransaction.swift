@@ -17,11 +17,22 @@ final class AuthTransaction: StoreReading, StoreWriting {
     private let call: AuditedCall?
     private var audits: [AuditRecord] = []
     /// What has become of sessions.
-    private var sessions: [(type: Auth.Audit.EntryType, session: SessionRecord)] = []
+    private var sessions: [AuditedSession] = []
+    /// The members of accounts that have changed, by uid.
+    private var changes: [(uid: String, members: [String])] = []
+    private var figures: StoreFigures
 
-    init(_ rows: any StoreTransaction, _ call: AuditedCall? = nil) {
+    private struct AuditedSession {
+        var type: Auth.Audit.EntryType
+        var session: SessionRecord
+        var signer: String?
+    }
+
+    /// Throws the errors of the store.
+    init(_ rows: any StoreTransaction, _ call: AuditedCall? = nil) throws {
         self.rows = rows
         self.call = call
+        figures = try StoreFigures.find(in: rows)
     }
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? { try rows.get(key) }
@@ -54,6 +65,9 @@ final class AuthTransaction: StoreReading, StoreWriting {
     func endedSession(_ id: [UInt8], of uid: String) { ended.append((uid, id)) }
 
     /// Adds an entry to the audit.
+    func audit(_ record: AuditRecord) { audits.append(record) }
+
+    /// Adds an entry to the audit.
     func audit(_ type: Auth.Audit.EntryType, of uid: String? = nil, reason: String? = nil) {
         var record = AuditRecord(type, of: uid)
         record.reason = reason
@@ -61,7 +75,14 @@ final class AuthTransaction: StoreReading, StoreWriting {
     }
 
     /// Adds an entry about a session to the audit; `signedIn` for one that begins.
-    func audit(_ type: Auth.Audit.EntryType, of session: SessionRecord) { sessions.append((type, session)) }
+    ///
+    /// - Parameter signer: the service account whose custom token began it.
+    func audit(_ type: Auth.Audit.EntryType, of session: SessionRecord, signer: String? = nil) {
+        sessions.append(AuditedSession(type: type, session: session, signer: signer))
+    }
+
+    /// Records which members of an account have changed.
+    func changed(_ members: [String], of uid: String) { changes.append((uid, members)) }
 
     /// Records the events with the commit. Called once, after everything is written.
     ///
@@ -87,22 +108,26 @@ final class AuthTransaction: StoreReading, StoreWriting {
             EventMarks.put(newestPosition: newest, in: rows)
         }
         guard isAudited else { return }
-        let records = AuditPolicy(call: call, hasWritten: hasWritten).records(of: events, audits, named(sessions, key))
-        for (index, record) in records.prefix(AuditRows.countMax).enumerated() {
-            AuditRows.put(record, AuditID(time: time, version: rows.nextVersion, index: index), in: rows)
+        var policy = AuditPolicy(call: call, hasWritten: hasWritten)
+        for change in changes { policy.changes[change.uid, default: []] += change.members }
+        let records = policy.records(of: events, audits, named(sessions, key)).prefix(AuditRows.countMax)
+        for (index, record) in records.enumerated() {
+            let id = AuditID(time: time, version: rows.nextVersion, index: index)
+            figures.addAudit(bytes: AuditRows.put(record, id, in: rows))
         }
+        if !records.isEmpty { figures.put(in: rows) }
     }
 
-    private func named(
-        _ sessions: [(type: Auth.Audit.EntryType, session: SessionRecord)], _ key: [UInt8]
-    ) -> [AuditRecord] {
-        sessions.map { type, session in
-            var record = AuditRecord(type, of: session.uid)
+    private func named(_ sessions: [AuditedSession], _ key: [UInt8]) -> [AuditRecord] {
+        sessions.map { audited in
+            let session = audited.session
+            var record = AuditRecord(audited.type, of: session.uid)
             record.session = SessionName.text(session.id, key: key)
             record.provider = session.provider.description
             record.label = session.label
+            record.signer = audited.signer
             // A used token is presented from elsewhere: the address is that of the call.
-            record.address = type == .refreshReused ? nil : session.address
+            record.address = audited.type == .refreshReused ? nil : session.address
             return record
         }
     }
@@ -133,7 +158,7 @@ extension AuthService {
         let call = AuditedCall.current
         return try await store.write { [self] rows in
             let longest = try LongestLifetime.find(in: rows)
-            let transaction = AuthTransaction(rows, call)
+            let transaction = try AuthTransaction(rows, call)
             let outcome = try body(transaction)
             let now = environment.now()
             transaction.mark(at: now) { isMarkDue(at: now) }

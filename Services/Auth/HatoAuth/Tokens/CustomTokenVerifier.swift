@@ -27,6 +27,8 @@ struct CustomTokenVerifier: Sendable {
         var claims: JSONObject?
         /// Seconds since 1970.
         var issuedAt: Int64
+        /// The e-mail address of the service account that signed it; nil: this service did.
+        var signer: String?
     }
 
     /// The issuer of a token, which nothing proves yet.
@@ -85,7 +87,9 @@ struct CustomTokenVerifier: Sendable {
     func verify(_ parsed: Parsed, signer: SignerKey?, now: Int64) throws(AuthError) -> Verified {
         guard let signer else { throw Self.mismatch }
         guard signer.isValid(parsed.token.signature, of: parsed.token.signedInput) else { throw Self.wrongSignature }
-        return try check(parsed.claims, now: now)
+        var verified = try check(parsed.claims, now: now)
+        if case .serviceAccount(let email) = parsed.issuer { verified.signer = email }
+        return verified
     }
 
     private func check(_ claims: JSONObject, now: Int64) throws(AuthError) -> Verified {
