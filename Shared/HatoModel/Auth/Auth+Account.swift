@@ -205,15 +205,16 @@ extension Auth.Account {
                 """
                 Attributes to remove. `email`, `password` and `username` require a sign-in in the last 5 \
                 minutes; removing `email` or `password` ends all sessions. The last of `email` and \
-                `username` can only be removed together with `password` (`MISSING_EMAIL`); an attribute that \
-                is also set is refused (`INVALID_REQ_TYPE`)
+                `username` can only be removed together with `password` (`MISSING_EMAIL`), and only where a way to \
+                sign in is left that the settings allow (`LAST_SIGN_IN_METHOD`); an attribute that is also set is \
+                refused (`INVALID_REQ_TYPE`)
                 """, example: [.photoUrl]),
             .optional(
                 "deleteProviders", \.deleteProviders,
                 """
                 Ids of providers whose identities no longer sign in to the account; `phone` removes the phone number, \
                 and `password` the password. Requires a sign-in in the last 5 minutes; refused if no other way to \
-                sign in is left (`LAST_SIGN_IN_METHOD`)
+                sign in is left that the settings allow (`LAST_SIGN_IN_METHOD`)
                 """, example: ["google.com"]))
 
         public init(

@@ -197,14 +197,6 @@ struct AccountTests {
         #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
     }
 
-    @Test func ownerMayDeleteThePasswordAlone() async throws {
-        let bench = try await AuthBench.open()
-        let session = try await bench.signUp()
-        let result = try await update(bench, session) { $0.deleteAttributes = [.password] }
-        #expect(result.account.passwordUpdatedAt == nil && result.account.email == "masuo@example.com")
-        #expect(await wireError { try await bench.signIn() } != nil)
-    }
-
     @Test func passwordIsNotDroppedWhenTheNamesAreDeletedWhileItIsHashed() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp(username: "masuo")

@@ -239,6 +239,20 @@ struct ProviderLinkTests {
         _ = try await update(bench, session) { $0.deleteProviders = ["oidc.other"] }
     }
 
+    @Test func aWayThatIsTurnedOffIsNone() async throws {
+        let bench = try await bench()
+        let session = try await bench.signUp("sazae@example.com")
+        _ = try await bench.signIn(provider: try bench.token(issuer)) { $0.link = session.idToken }
+        var settings = Auth.Settings.Set()
+        settings.passwordSignIn = false
+        _ = try await bench.service.settings.set(settings)
+        let last = await wireError { try await update(bench, session) { $0.deleteProviders = ["oidc.work"] } }
+        #expect(last?.reason == "LAST_SIGN_IN_METHOD")
+        // What is no way now may go.
+        let left = try await update(bench, session) { $0.deleteAttributes = [.password] }
+        #expect(left.account.providerUserInfo.map(\.providerId) == ["oidc.work"])
+    }
+
     @Test func unlinkingNeedsARecentSignIn() async throws {
         let bench = try await bench()
         let session = try await bench.signIn(provider: try bench.token(issuer)).session

@@ -93,9 +93,7 @@ struct AccountMethods: AuthMethods {
                 _ = try service.ownSession(of: user, among: try SessionRows.ids(of: before.uid, in: rows))
             }
             var account = change.applied(to: before, now: now)
-            guard change.deletedProviders.isEmpty || account.hasSignInMethod(providers: service.providers.ids) else {
-                throw AuthError.lastSignInMethod
-            }
+            try WaysIn(service).check(account, replacing: before)
             try AccountChecks.checkOwnNames(of: account, replacing: before, service, in: rows)
             guard change.endsSessions(before, account) else {
                 let claims = try sessionClaims(of: user, in: rows)
@@ -182,8 +180,8 @@ struct AccountMethods: AuthMethods {
     }
 
     /// An account without a password may take an e-mail address alone, and a password later by a code. A username alone
-    /// would sign in to nothing. Its owner may delete the password alone, and administrators may create accounts with a
-    /// name alone (spec auth §5).
+    /// would sign in to nothing. Its owner may delete the password where another way to sign in is left, and
+    /// administrators may create accounts with a name alone (spec auth §5).
     private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
         guard before.isAnonymous, form.email == nil, form.username != nil, form.password == nil else { return [] }
         return [

@@ -59,14 +59,6 @@ struct AccountRecord: Sendable {
     /// What its owner may sign in with instead of the uid.
     var signInNames: [String] { [email, username].compactMap { $0 } }
 
-    /// Whether its owner can sign in again.
-    ///
-    /// - Parameter providers: the ids of those that are set.
-    func hasSignInMethod(providers: [String]) -> Bool {
-        passwordHash != nil || (signsInWithCode && email != nil) || signsInWithCustomToken
-            || identities.contains { providers.contains($0.provider) }
-    }
-
     /// The result of `auth.account.get` and other methods: never with the hash.
     var account: Auth.Account {
         var account = Auth.Account(uid: uid, createdAt: createdAt)
