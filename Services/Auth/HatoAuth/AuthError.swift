@@ -66,6 +66,8 @@ enum AuthError: Error, Sendable, Hashable {
     /// The keys of a provider that is to be set cannot be fetched; the text says why.
     case discoveryFailed(String)
     case tooManyProviders(Int)
+    /// Accounts have identities of another issuer under the id of a provider.
+    case providerHasIdentities
     case providerNotFound
     /// The administrator key has no account.
     case notAUser

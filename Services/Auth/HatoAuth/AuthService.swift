@@ -64,7 +64,8 @@ public final class AuthService: Sendable {
         authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
         let dependencies = Dependencies(
             store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys,
-            settings: settings, providers: try await store.read { try ProviderRows.all(in: $0) },
+            settings: settings,
+            providers: try await store.read { try ProviderRows.all(in: $0) }.map { try ProviderRecord($0) },
             mailDestination: try environment.mailDestination ?? configuration.mail?.makeDestination())
         let service = AuthService(configuration, dependencies, authenticator)
         try await FailureKeeper(service).load()

@@ -10,7 +10,8 @@ extension AuthError: RPCErrorConvertible {
         case .mailNotConfigured, .mailboxNotConfigured, .mailNotFound, .mailQueueFull: mailError
         case .token(let problem): problem.rpcError
         case .unknownProvider, .invalidProviderToken, .usedProviderToken, .providerUnavailable, .identityHasAccount,
-            .providerHasIdentity, .lastSignInMethod, .discoveryFailed, .tooManyProviders, .providerNotFound:
+            .providerHasIdentity, .lastSignInMethod, .discoveryFailed, .tooManyProviders, .providerNotFound,
+            .providerHasIdentities:
             providerError
         case .emailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
@@ -148,10 +149,16 @@ extension AuthError {
         case .lastSignInMethod:
             .failedPrecondition(
                 reason: "LAST_SIGN_IN_METHOD",
-                "The account would have no way to sign in any more; set a password first, or link another provider")
+                "The account would have no way to sign in any more; give it another one first that auth.settings "
+                    + "allow: a password, a provider, or a confirmed e-mail address where codes are mailed")
         case .discoveryFailed(let why):
             .failedPrecondition(
                 reason: "discovery_failed", "The keys of the issuer cannot be fetched: \(why). Or give them as jwks")
+        case .providerHasIdentities:
+            .failedPrecondition(
+                reason: "provider_has_identities",
+                "Accounts have identities of another issuer under this id, whose users are others: use another id, "
+                    + "unlink them, or say that the users are the same (keepsIdentities: true)")
         case .tooManyProviders(let countMax):
             RPCError(
                 .resourceExhausted, reason: "too_many_providers",

@@ -34,7 +34,8 @@ extension AuthTarget: RestoringTarget {
         @Flag(
             help: """
                 Keep the sessions and all keys of the backup: sessions and signing keys that were ended since are \
-                valid again, also those of a thief, and sessions that were refreshed since end at their next refresh.
+                valid again, also those of a thief, sessions that were refreshed since end at their next refresh, \
+                and ID tokens of providers that signed in since do so once more until they expire.
                 """)
         var keepSessions = false
     }
@@ -43,7 +44,8 @@ extension AuthTarget: RestoringTarget {
 
 
         A backup does not know what was ended after it. So all sessions end, and the next start makes new keys: no ID \
-        token and no refresh token from before is valid. All users must sign in again; anonymous ones cannot.
+        token and no refresh token from before is valid, and no ID token of a provider that was issued before that \
+        start. All users must sign in again; anonymous ones cannot.
         """
 
     static func restore(_ backup: String, to data: String, _ options: RestoreOptions) throws -> JSONObject {

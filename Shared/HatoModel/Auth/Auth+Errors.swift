@@ -248,7 +248,7 @@ extension Auth.Providers.Set {
         MethodError(
             .invalidArgument, "INVALID_PROVIDER_ID", "INVALID_ISSUER", "INVALID_CLIENT_ID", "INVALID_KEYS",
             data: ["problems"]),
-        MethodError(.failedPrecondition, "discovery_failed"),
+        MethodError(.failedPrecondition, "discovery_failed", "provider_has_identities"),
         MethodError(.resourceExhausted, "too_many_providers"),
     ]
 }

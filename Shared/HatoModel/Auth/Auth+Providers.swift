@@ -76,6 +76,7 @@ extension Auth {
             public var jwks: JSONValue?
             public var trustsEmail: Bool
             public var allowsSignUp: Bool
+            public var keepsIdentities: Bool?
 
             public static let fields = Fields<Self>(
                 blank: Self(id: "", clientIds: []),
@@ -113,7 +114,13 @@ extension Auth {
                     """),
                 .required(
                     "allowsSignUp", \.allowsSignUp,
-                    "Whether a sign-in makes an account, where `signUp` of `auth.settings` is `open`"))
+                    "Whether a sign-in makes an account, where `signUp` of `auth.settings` is `open`"),
+                .optional(
+                    "keepsIdentities", \.keepsIdentities,
+                    """
+                    True: the users of another issuer, which accounts have identities of under this id, are those of \
+                    `issuer`, by the same `sub`. Otherwise that is an error (`provider_has_identities`)
+                    """, example: true))
 
             public init(id: String, clientIds: [String]) {
                 self.id = id
@@ -146,7 +153,7 @@ extension Auth {
             }
         }
 
-        /// Accounts keep their links, which sign in again when the provider is set again.
+        /// Accounts keep their links, which sign in again when the provider is set again with the same issuer.
         public struct Remove: RPCRequest {
             public typealias Result = Empty
             public static let method = "auth.providers.remove"

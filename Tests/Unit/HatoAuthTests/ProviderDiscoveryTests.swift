@@ -38,7 +38,7 @@ struct ProviderDiscoveryTests {
         let environment = AuthEnvironment(
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { [clock] in clock.now })
         return ProviderDirectory(
-            try await store.read { try ProviderRows.all(in: $0) },
+            try await store.read { try ProviderRows.all(in: $0) }.map { try ProviderRecord($0) },
             ProviderDirectory.Parts(
                 store: store, environment: environment, discovery: ProviderDiscovery(fetch: issuer.document),
                 metrics: AuthMetrics(), limits: AuthLimits()))
@@ -94,6 +94,24 @@ struct ProviderDiscoveryTests {
         }
         issuer.serve(nil)
         #expect(await failure != nil)
+    }
+
+    /// Its documents are of 64 KiB at most, and written by others.
+    @Test func whatAnIssuerSaysIsCut() async throws {
+        let long = "https://issuer.example/" + String(repeating: "a", count: 10_000)
+        for uri in [long, "https://issuer.example/\r\n\u{1B}[2J\u{202E}keys"] {
+            issuer.serve(["issuer": .string(TestIssuer.url), "jwks_uri": .string(uri)])
+            let text = try #require(await failure?.description)
+            #expect(text.utf8.count < 600 && text.contains("issuer.example"))
+            #expect(!text.unicodeScalars.contains { ["\r", "\n", "\u{1B}", "\u{202E}"].contains($0) })
+        }
+        // An error of a fetch may repeat the address.
+        struct Repeating: Error { var text: String }
+        let discovery = ProviderDiscovery(fetch: { _ in throw Repeating(text: long + "\n") })
+        let error = await #expect(throws: ProviderDiscovery.Failure.self) {
+            try await discovery.keys(of: TestIssuer.url)
+        }
+        #expect((error?.description.utf8.count ?? .max) < 600 && error?.description.contains("\n") == false)
     }
 
     // MARK: Fetches
@@ -206,7 +224,7 @@ struct ProviderDiscoveryTests {
             return record
         }
         _ = try await store.write { rows in
-            for record in records { ProviderRows.put(record, in: rows) }
+            for record in records { ProviderRows.put(record.row, in: rows) }
         }
         let directory = try await directory()
         issuer.hold(true)
@@ -216,6 +234,20 @@ struct ProviderDiscoveryTests {
         await upkeep.value
         issuer.hold(false)
         #expect(Set(issuer.fetched).count == 2)
+    }
+
+    /// Another administrator, or the upkeep, has fetched keys while this call was under way.
+    @Test func aWithdrawnKeyDoesNotComeBack() async throws {
+        let first = try await directory()
+        _ = try await first.set(record())
+        clock.pass(seconds: 2 * 86_400)
+        try issuer.serve(keys: issuer.jwks([.rs256]))
+        let other = try await directory()
+        await other.refreshKeys()
+        var changed = record()
+        changed.trustsEmail = true
+        #expect(try await first.set(changed).entry.keyIds == ["RS256-key"])
+        #expect(await reason(first, try token()) == "INVALID_IDP_RESPONSE")
     }
 
     @Test func aRemovedProviderIsUnknown() async throws {

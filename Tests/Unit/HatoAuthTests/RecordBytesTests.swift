@@ -40,7 +40,7 @@ import Testing
             #""allowsSignUp":true,"keys":{"keys":[\#(key)]}}"#,
         ] {
             let written = #"{"issuer":"https://issuer.example","clientIds":["a","b"],\#(rest)"#
-            #expect(text(try ProviderRecord("oidc.work", Array(written.utf8)).bytes) == written)
+            #expect(text(try ProviderRow("oidc.work", Array(written.utf8)).bytes) == written)
         }
     }
 

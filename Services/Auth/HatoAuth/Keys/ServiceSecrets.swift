@@ -19,7 +19,7 @@ struct ServiceSecrets: Sendable {
     ) async throws -> ServiceSecrets {
         let secretRows = SecretRows(encryption: encryption)
         return try await store.write { rows in
-            try checkFormat(rows)
+            let isKnown = try checkFormat(rows)
             let keys = try secretRows.signingKeys(in: rows)
             let ring = try SigningKeyRing(keys.records)
             let refreshKey = try secretRows.refreshKey(in: rows)
@@ -30,6 +30,8 @@ struct ServiceSecrets: Sendable {
             }
             guard ring == nil, refreshKey == nil else { throw RecordError(record: "secret", problem: "it is missing") }
             let secrets = make(environment)
+            // A store with a format and without keys was restored.
+            if isKnown { UsedProviderTokens.refuse(issuedBefore: environment.now(), in: rows) }
             rows.putRow(AuthKey.format, Array(format.utf8))
             try secrets.put(secretRows, in: rows)
             return secrets
@@ -52,11 +54,13 @@ struct ServiceSecrets: Sendable {
         try secretRows.put(refreshKey: refreshKey, in: rows)
     }
 
-    private static func checkFormat(_ rows: some StoreReading) throws {
-        guard let found = try rows.row(AuthKey.format) else { return }
+    /// Returns whether the store has one: it is no new one.
+    private static func checkFormat(_ rows: some StoreReading) throws -> Bool {
+        guard let found = try rows.row(AuthKey.format) else { return false }
         let text = String(decoding: found, as: UTF8.self)
         guard text == format else {
             throw RecordError(record: "format", problem: "this version reads format \(format), the store has \(text)")
         }
+        return true
     }
 }

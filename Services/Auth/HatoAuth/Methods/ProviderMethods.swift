@@ -16,7 +16,8 @@ struct ProviderMethods: AuthMethods {
 
     func set(_ request: Auth.Providers.Set) async throws -> Auth.Providers.Entry {
         let form = ProviderForm(allowsPrivate: configuration.allowsPrivateProviders)
-        let record = try await service.providers.set(try form.record(request))
+        let record = try await service.providers.set(
+            try form.record(request), keepsIdentities: request.keepsIdentities == true)
         environment.logger.notice("set a provider", metadata: ["id": "\(record.id)", "issuer": "\(record.issuer)"])
         return record.entry
     }

@@ -30,6 +30,7 @@ struct SignInWithProviderMethod: AuthMethods {
             signIn.own = own
             signIn.linkOnly = request.linkOnly == true
             signIn.displayName = name
+            signIn.address = origin.address
             let outcome = try await service.write { [signIn] rows in try signIn.run(in: rows) }.outcome
             metrics.count(.providerSignIn)
             if outcome.isNewUser { metrics.count(.signedUp) }

@@ -18,6 +18,7 @@ final class ProviderDirectory: Sendable {
         var discovery: ProviderDiscovery
         var metrics: AuthMetrics
         var limits: AuthLimits
+        var keepsAudit = true
         /// Gets the documents of providers; nil: `discovery` does.
         var documents: DocumentFetcher?
     }
@@ -56,13 +57,15 @@ final class ProviderDirectory: Sendable {
 
     private func record(_ id: String) -> ProviderRecord? { state.withLock { $0.records[id] } }
 
-    /// Takes the providers of a commit, unless those of a later one are taken.
-    private func take(_ committed: Committed<[ProviderRecord]>) {
+    /// Takes the providers as the store has them now. Their keys are made here, outside of every transaction.
+    private func reload() async throws {
+        let (rows, version) = try await parts.store.read { (try ProviderRows.all(in: $0), $0.version) }
+        let records = try rows.map { try ProviderRecord($0) }
         state.withLock { state in
-            guard committed.version > state.version else { return }
-            state.version = committed.version
-            state.records = Dictionary(committed.outcome.map { ($0.id, $0) }) { first, _ in first }
-            let issuers = Set(committed.outcome.map(\.issuer))
+            guard version > state.version else { return }
+            state.version = version
+            state.records = Dictionary(records.map { ($0.id, $0) }) { first, _ in first }
+            let issuers = Set(records.map(\.issuer))
             state.fetches = state.fetches.filter { issuers.contains($0.key) || $0.value.flight != nil }
         }
     }
@@ -74,13 +77,15 @@ final class ProviderDirectory: Sendable {
 
     /// Sets a provider; without given keys they are fetched, unless they are here. Durable before it is in effect.
     ///
-    /// - Throws: `AuthError` when its keys cannot be fetched, and when there are too many; the errors of the store.
-    func set(_ given: ProviderRecord) async throws -> ProviderRecord {
+    /// - Parameter keepsIdentities: Whether identities that accounts have of another issuer are those of this one.
+    /// - Throws: `AuthError` when its keys cannot be fetched, when there are too many, and when accounts have
+    ///   identities of another issuer under its id; the errors of the store.
+    func set(_ given: ProviderRecord, keepsIdentities: Bool = false) async throws -> ProviderRecord {
         var record = given
+        var isKept = false
         if record.isDiscovered {
-            let before = self.record(record.id)
-            if let before, before.isDiscovered, before.issuer == record.issuer {
-                (record.keys, record.keysFetchedAt) = (before.keys, before.keysFetchedAt)
+            if let before = self.record(record.id), before.row.isDiscovered(at: record.issuer) {
+                (record.keys, record.keysFetchedAt, isKept) = (before.keys, before.keysFetchedAt, true)
             } else {
                 record.keysFetchedAt = parts.environment.now()
                 do { record.keys = try await parts.discovery.keys(of: record.issuer) } catch {
@@ -88,25 +93,42 @@ final class ProviderDirectory: Sendable {
                 }
             }
         }
-        take(
-            try await parts.store.write { [record, countMax = parts.limits.providersMax] rows in
-                let others = try ProviderRows.all(in: rows).filter { $0.id != record.id }
-                guard others.count < countMax else { throw AuthError.tooManyProviders(countMax) }
-                ProviderRows.put(record, in: rows)
-                return others + [record]
-            })
-        return record
+        let change = ProviderChange(
+            row: record.row, hasKeptKeys: isKept, keepsIdentities: keepsIdentities,
+            countMax: parts.limits.providersMax)
+        let audited = audited(.providerSet, record.id)
+        let committed = try await parts.store.write { [environment = parts.environment] rows in
+            let now = environment.now()
+            var addition = try audited.map { try AuditAddition($0, in: rows) }
+            guard let row = try change.row(now: now, in: rows) else { return nil as ProviderRow? }
+            ProviderRows.put(row, in: rows)
+            addition?.write(at: now, in: rows)
+            return row
+        }.outcome
+        try await reload()
+        // Another change came between: what is kept here was not what the store has.
+        guard let committed else { return try await set(given, keepsIdentities: keepsIdentities) }
+        return try ProviderRecord(committed)
     }
 
     /// Throws `AuthError.providerNotFound`, and the errors of the store.
     func remove(_ id: String) async throws {
-        take(
-            try await parts.store.write { rows in
-                let all = try ProviderRows.all(in: rows)
-                guard all.contains(where: { $0.id == id }) else { throw AuthError.providerNotFound }
-                rows.deleteRow(AuthKey.provider(id))
-                return all.filter { $0.id != id }
-            })
+        let audited = audited(.providerRemoved, id)
+        _ = try await parts.store.write { [environment = parts.environment] rows in
+            guard let row = try ProviderRows.find(id, in: rows) else { throw AuthError.providerNotFound }
+            let hasIdentities = try ProviderRows.hasIdentities(id, in: rows)
+            var addition = try audited.map { try AuditAddition($0, in: rows) }
+            ProviderRows.remove(row, hasIdentities: hasIdentities, in: rows)
+            addition?.write(at: environment.now(), in: rows)
+        }
+        try await reload()
+    }
+
+    private func audited(_ type: Auth.Audit.EntryType, _ id: String) -> AuditRecord? {
+        guard parts.keepsAudit else { return nil }
+        var record = AuditRecord(type)
+        record.provider = id
+        return AuditedCall.current?.completed(record) ?? record
     }
 
     // MARK: Tokens
@@ -181,17 +203,18 @@ final class ProviderDirectory: Sendable {
     private func fetch(_ issuer: String, at now: Int64) async -> ProviderDiscovery.Failure? {
         var failure: ProviderDiscovery.Failure?
         do {
-            let keys = try await parts.discovery.keys(of: issuer)
-            take(
-                try await parts.store.write { rows in
-                    try ProviderRows.all(in: rows).map { before in
-                        guard before.isDiscovered, before.issuer == issuer else { return before }
-                        var record = before
-                        (record.keys, record.keysFetchedAt) = (keys, now)
-                        ProviderRows.put(record, in: rows)
-                        return record
-                    }
-                })
+            let keys = try await parts.discovery.keys(of: issuer).json
+            _ = try await parts.store.write { [environment = parts.environment] rows in
+                let current = environment.now()
+                let changed = try ProviderRows.all(in: rows).filter { row in
+                    row.isDiscovered(at: issuer) && !row.hasKeys(from: now, until: current)
+                }
+                for var row in changed {
+                    (row.keys, row.keysFetchedAt) = (keys, now)
+                    ProviderRows.put(row, in: rows)
+                }
+            }
+            try await reload()
         } catch let error as ProviderDiscovery.Failure {
             failure = error
         } catch {
@@ -245,6 +268,7 @@ extension ProviderDirectory.Parts {
             store: store, environment: environment,
             discovery: ProviderDiscovery(
                 fetch: environment.fetchDocument ?? { try await documents.document(at: $0) }),
-            metrics: metrics, limits: configuration.limits, documents: documents)
+            metrics: metrics, limits: configuration.limits, keepsAudit: configuration.keepAuditDays > 0,
+            documents: documents)
     }
 }

@@ -24,15 +24,32 @@ struct ProviderDiscovery: Sendable {
             throw Failure("\(url) has no jwks_uri with https")
         }
         let keys = try await self.document(at: address)
-        do { return try ProviderKeySet(keys) } catch { throw Failure("the keys at \(address): \(error.message)") }
+        do { return try ProviderKeySet(keys) } catch {
+            throw Failure("the keys at \(Self.shown(address)): \(error.message)")
+        }
     }
 
     private func document(at url: String) async throws(Failure) -> JSONValue {
         let bytes: [UInt8]
-        do { bytes = try await fetch(url) } catch { throw Failure("\(url): \(error)") }
+        do { bytes = try await fetch(url) } catch {
+            throw Failure("\(Self.shown(url)): \(Self.shown("\(error)"))")
+        }
         guard let json = try? JSONParser.parse(bytes, depth: 16), case .object = json else {
-            throw Failure("\(url) is no JSON object")
+            throw Failure("\(Self.shown(url)) is no JSON object")
         }
         return json
+    }
+
+    private static let shownMax = 200
+
+    /// What comes from an issuer, for errors and the log: short, and without characters that change what is around it.
+    private static func shown(_ text: String) -> String {
+        let scalars = text.unicodeScalars.lazy.prefix(shownMax + 1).map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: "?"
+            default: scalar
+            }
+        }
+        return String(String.UnicodeScalarView(scalars)).shortened(to: shownMax)
     }
 }

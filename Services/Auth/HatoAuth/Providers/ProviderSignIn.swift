@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRPC
 import HatoStorage
 
 /// One sign-in with a verified identity of a provider, as a transaction: which account it is, and what becomes of it
@@ -33,6 +34,8 @@ struct ProviderSignIn: Sendable {
     var linkOnly = false
     /// For an account that is made, or that was anonymous.
     var displayName: String?
+    /// Of the client.
+    var address: ClientAddress?
 
     init(_ service: AuthService, _ identity: ProviderIdentity, _ session: AuthService.NewSession) {
         self.service = service
@@ -46,10 +49,11 @@ struct ProviderSignIn: Sendable {
     /// Reads first and writes after. Throws `AuthError`; then the token stays good.
     func run(in rows: AuthTransaction) throws -> Outcome {
         let now = service.environment.now()
-        guard let provider = try ProviderRows.find(identity.provider, in: rows) else {
+        guard let provider = try ProviderRows.find(identity.provider, in: rows), provider.issuer == identity.issuer
+        else {
             throw AuthError.unknownProvider
         }
-        guard try !UsedProviderTokens.contains(identity, in: rows) else { throw AuthError.usedProviderToken }
+        guard try UsedProviderTokens.isGood(identity, in: rows) else { throw AuthError.usedProviderToken }
         let usedCount = try UsedProviderTokens.count(in: rows)
         guard usedCount < configuration.limits.usedProviderTokensMax else {
             throw AuthError.tooManyAttempts(retryAfterMilliseconds: 60_000)
@@ -86,7 +90,7 @@ struct ProviderSignIn: Sendable {
 
     // MARK: Which account
 
-    private func change(_ provider: ProviderRecord, now: Int64, in rows: some StoreReading) throws -> Change {
+    private func change(_ provider: ProviderRow, now: Int64, in rows: some StoreReading) throws -> Change {
         let holder = try AccountRows.find(.identity(provider: identity.provider, uid: identity.uid), in: rows)
         if let own {
             let account = try AccountChecks.ownAccount(own, in: rows)
@@ -103,7 +107,7 @@ struct ProviderSignIn: Sendable {
 
     /// The identity becomes one of the caller's account.
     private func link(
-        _ user: Caller.User, _ own: AccountRecord, _ provider: ProviderRecord, in rows: some StoreReading
+        _ user: Caller.User, _ own: AccountRecord, _ provider: ProviderRow, in rows: some StoreReading
     ) throws -> Change {
         try AccountChecks.requireRecentSignIn(user, own, service, now: service.environment.now())
         _ = try service.ownSession(of: user, among: try SessionRows.ids(of: own.uid, in: rows))
@@ -140,7 +144,7 @@ struct ProviderSignIn: Sendable {
         return Change(before: found, account: account, linked: true, endsSessions: !found.emailVerified)
     }
 
-    private func make(_ provider: ProviderRecord, now: Int64, in rows: some StoreReading) throws -> Change {
+    private func make(_ provider: ProviderRow, now: Int64, in rows: some StoreReading) throws -> Change {
         try checkSignUp(provider)
         var account = try AccountRows.newAccount(newUID, at: now, in: rows)
         account.identities = [LinkedIdentity(provider: identity.provider, uid: identity.uid)]
@@ -148,8 +152,10 @@ struct ProviderSignIn: Sendable {
         return Change(before: nil, account: account, isNewUser: true)
     }
 
-    private func checkSignUp(_ provider: ProviderRecord) throws(AuthError) {
-        guard provider.allowsSignUp, configuration.signUp == .open else { throw .administratorsOnly }
+    /// Counts one more among the sign-ups, as `auth.signUp` does.
+    private func checkSignUp(_ provider: ProviderRow) throws {
+        guard provider.allowsSignUp, configuration.signUp == .open else { throw AuthError.administratorsOnly }
+        try service.attempts.admit(.signUp, from: address)
     }
 
     // MARK: What the provider says
@@ -157,7 +163,7 @@ struct ProviderSignIn: Sendable {
     private var forms: AccountFormPolicy { AccountFormPolicy(configuration, isOwn: true) }
 
     /// The address that is the user's, as a trusted provider has verified.
-    private func provenEmail(_ provider: ProviderRecord) -> String? {
+    private func provenEmail(_ provider: ProviderRow) -> String? {
         guard provider.trustsEmail, identity.emailVerified, let text = identity.email,
             let email = try? AccountFormPolicy(configuration).email(text)
         else { return nil }
@@ -170,7 +176,7 @@ struct ProviderSignIn: Sendable {
     /// Gives an account without credentials the address, name and picture of the identity. An address that is none is
     /// left out, unless people sign up with addresses of some domains only.
     private func setProfile(
-        _ account: inout AccountRecord, _ provider: ProviderRecord, in rows: some StoreReading
+        _ account: inout AccountRecord, _ provider: ProviderRow, in rows: some StoreReading
     ) throws {
         var email: String?
         do throws(FieldProblem) {

@@ -6,6 +6,8 @@ import HatoModel
 struct ProviderIdentity: Sendable, Hashable {
     /// The id of the provider.
     var provider: String
+    /// The issuer that was set when the token was verified.
+    var issuer: String
     /// The id of the user at the provider: the claim `sub`.
     var uid: String
     var email: String?
@@ -15,7 +17,8 @@ struct ProviderIdentity: Sendable, Hashable {
     var photoUrl: String?
     /// The SHA-256 of what is signed: the signature itself can have several forms.
     var tokenHash: [UInt8]
-    /// When the token expires, in seconds since 1970.
+    /// When the token was issued and when it expires, in seconds since 1970.
+    var issuedAt: Int64
     var expiresAt: Int64
 }
 
@@ -75,13 +78,14 @@ struct ProviderTokenVerifier: Sendable {
         guard let issuer = claims["iss"]?.string, issuers.contains(issuer) else { throw .wrongIssuer }
         try checkAudience(claims)
         guard let uid = claims["sub"]?.string, Self.isUid(uid) else { throw .badClaim("sub") }
-        let expiresAt = try checkTimes(claims, now: now / 1000)
+        let times = try checkTimes(claims, now: now / 1000)
         try checkNonce(claims["nonce"], given: nonce)
         return ProviderIdentity(
-            provider: provider, uid: uid, email: claims["email"]?.string,
+            provider: provider, issuer: self.issuer, uid: uid, email: claims["email"]?.string,
             emailVerified: claims["email_verified"] == true || claims["email_verified"] == "true",
             displayName: claims["name"]?.string, photoUrl: claims["picture"]?.string,
-            tokenHash: Array(SHA256.hash(data: parts.signedInput)), expiresAt: expiresAt)
+            tokenHash: Array(SHA256.hash(data: parts.signedInput)), issuedAt: times.issuedAt,
+            expiresAt: times.expiresAt)
     }
 
     /// Whether a text may be the id of a user at a provider.
@@ -114,8 +118,10 @@ struct ProviderTokenVerifier: Sendable {
         guard let party = claims["azp"]?.string, clientIds.contains(party) else { throw .wrongAudience }
     }
 
-    /// Returns when the token expires. `now` in seconds.
-    private func checkTimes(_ claims: JSONObject, now: Int64) throws(ProviderTokenError) -> Int64 {
+    /// Returns when the token was issued, and when it expires. `now` in seconds.
+    private func checkTimes(
+        _ claims: JSONObject, now: Int64
+    ) throws(ProviderTokenError) -> (issuedAt: Int64, expiresAt: Int64) {
         let issuedAt = try Self.seconds("iat", in: claims)
         let expiresAt = min(try Self.seconds("exp", in: claims), issuedAt + Self.lifetimeSecondsMax)
         guard issuedAt <= now + Self.leewaySeconds else { throw .notYetValid }
@@ -123,7 +129,7 @@ struct ProviderTokenVerifier: Sendable {
             guard try Self.seconds("nbf", in: claims) <= now + Self.leewaySeconds else { throw .notYetValid }
         }
         guard now < expiresAt else { throw .expired }
-        return expiresAt
+        return (issuedAt, expiresAt)
     }
 
     private static func seconds(_ name: String, in claims: JSONObject) throws(ProviderTokenError) -> Int64 {

@@ -13,6 +13,7 @@ import HatoStorage
 /// | `d` uid | former account: what stays of a deleted one for a day |
 /// | `l` provider, 0, id at the provider | uid: the identities of accounts |
 /// | `i` id | provider |
+/// | `v` id of a removed provider | issuer of the identities that accounts still have of it |
 /// | `p` time of expiry in s, 8 bytes, SHA-256 | nothing: the ID tokens of providers that have signed in |
 /// | `k` kid | signing key |
 /// | `c` code id | code |
@@ -56,6 +57,7 @@ enum AuthKey {
     static let newestEvent = key("x", "newest-event".utf8)
     static let mailFigures = key("x", "mail-figures".utf8)
     static let figures = key("x", "figures".utf8)
+    static let providerTokensSince = key("x", "provider-tokens-since".utf8)
     static let usedTokenCount = key("x", "used-provider-tokens".utf8)
 
     /// What is written where there is no code to write.
@@ -70,9 +72,11 @@ enum AuthKey {
     static func failure(_ failure: FailureKey) -> [UInt8] { key("f", failure.bytes) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
     static func provider(_ id: String) -> [UInt8] { key("i", id.utf8) }
+    static func formerIssuer(_ id: String) -> [UInt8] { key("v", id.utf8) }
     /// The id of a provider contains no NUL.
+    static func identities(of provider: String) -> KeyRange { KeyRange(prefix: key("l", provider.utf8) + [0]) }
     static func identity(_ provider: String, _ uid: String) -> [UInt8] {
-        key("l", provider.utf8) + [0] + Array(uid.utf8)
+        identities(of: provider).lower + Array(uid.utf8)
     }
 
     /// - Parameter expiresAt: seconds since 1970.

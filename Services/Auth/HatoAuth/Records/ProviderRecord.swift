@@ -41,67 +41,122 @@ struct ProviderRecord: Sendable {
 }
 
 extension ProviderRecord {
-    /// What is in the row; the id is its key.
-    private struct Stored: FieldObject {
-        var issuer: String
-        var clientIds: [String]
-        var trustsEmail: Bool
-        var allowsSignUp: Bool
-        var isDiscovered: Bool
-        var keys: JSONValue
-        var keysFetchedAt: Int64?
-
-        static let fields = Fields<Self>(
-            blank: Self(
-                issuer: "", clientIds: [], trustsEmail: false, allowsSignUp: false, isDiscovered: false, keys: .null),
-            .required("issuer", \.issuer),
-            .required("clientIds", \.clientIds),
-            .flag("trustsEmail", \.trustsEmail),
-            .flag("allowsSignUp", \.allowsSignUp),
-            .flag("isDiscovered", \.isDiscovered),
-            .required("keys", \.keys),
-            .optionalTime("keysFetchedAt", \.keysFetchedAt))
+    /// Makes its keys, which takes too long within a transaction. Throws `RecordError`.
+    init(_ row: ProviderRow) throws(RecordError) {
+        self.init(id: row.id, issuer: row.issuer, clientIds: row.clientIds)
+        trustsEmail = row.trustsEmail
+        allowsSignUp = row.allowsSignUp
+        isDiscovered = row.isDiscovered
+        do { keys = try ProviderKeySet(row.keys) } catch {
+            throw RecordError(record: ProviderRow.name, problem: "member keys")
+        }
+        keysFetchedAt = row.keysFetchedAt
     }
 
-    private static let name = "provider"
+    /// As the store keeps it.
+    var row: ProviderRow {
+        ProviderRow(
+            id: id, issuer: issuer, clientIds: clientIds, trustsEmail: trustsEmail, allowsSignUp: allowsSignUp,
+            isDiscovered: isDiscovered, keys: keys.json, keysFetchedAt: keysFetchedAt)
+    }
+}
+
+/// A provider as the store keeps it, its keys as text.
+struct ProviderRow: Sendable {
+    fileprivate static let name = "provider"
+
+    /// The key of the row.
+    var id: String
+    var issuer: String
+    var clientIds: [String]
+    var trustsEmail: Bool
+    var allowsSignUp: Bool
+    var isDiscovered: Bool
+    /// A JWK Set.
+    var keys: JSONValue
+    var keysFetchedAt: Int64?
+
+    /// Whether its keys were fetched from an issuer.
+    func isDiscovered(at issuer: String) -> Bool { isDiscovered && self.issuer == issuer }
+
+    /// Whether its keys were fetched after a time: those of that time may have been withdrawn since. A later time than
+    /// `now` is that of a clock that was set back.
+    func hasKeys(from time: Int64, until now: Int64) -> Bool {
+        keysFetchedAt.map { $0 > time && $0 <= now } ?? false
+    }
+}
+
+extension ProviderRow: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(
+            id: "", issuer: "", clientIds: [], trustsEmail: false, allowsSignUp: false, isDiscovered: false,
+            keys: .null),
+        .required("issuer", \.issuer),
+        .required("clientIds", \.clientIds),
+        .flag("trustsEmail", \.trustsEmail),
+        .flag("allowsSignUp", \.allowsSignUp),
+        .flag("isDiscovered", \.isDiscovered),
+        .required("keys", \.keys),
+        .optionalTime("keysFetchedAt", \.keysFetchedAt))
 
     /// Throws `RecordError`.
     init(_ id: String, _ bytes: [UInt8]) throws(RecordError) {
-        let stored = try RecordCodec.decode(Stored.self, bytes, of: Self.name, unknown: .rejected)
-        self.init(id: id, issuer: stored.issuer, clientIds: stored.clientIds)
-        trustsEmail = stored.trustsEmail
-        allowsSignUp = stored.allowsSignUp
-        isDiscovered = stored.isDiscovered
-        do { keys = try ProviderKeySet(stored.keys) } catch {
-            throw RecordError(record: Self.name, problem: "member keys")
-        }
-        keysFetchedAt = stored.keysFetchedAt
+        self = try RecordCodec.decode(Self.self, bytes, of: Self.name, unknown: .rejected)
+        self.id = id
     }
 
-    var bytes: [UInt8] {
-        RecordCodec.encode(
-            Stored(
-                issuer: issuer, clientIds: clientIds, trustsEmail: trustsEmail, allowsSignUp: allowsSignUp,
-                isDiscovered: isDiscovered, keys: keys.json, keysFetchedAt: keysFetchedAt))
-    }
+    var bytes: [UInt8] { RecordCodec.encode(self) }
 }
 
 /// The providers of a store. It reads first and writes after.
 enum ProviderRows {
-    static func find(_ id: String, in rows: some StoreReading) throws -> ProviderRecord? {
-        try rows.row(AuthKey.provider(id)).map { try ProviderRecord(id, $0) }
+    static func find(_ id: String, in rows: some StoreReading) throws -> ProviderRow? {
+        try rows.row(AuthKey.provider(id)).map { try ProviderRow(id, $0) }
     }
 
-    static func all(in rows: some StoreReading) throws -> [ProviderRecord] {
-        var records: [ProviderRecord] = []
+    static func all(in rows: some StoreReading) throws -> [ProviderRow] {
+        var all: [ProviderRow] = []
         try rows.rows(AuthKey.providers) { key, value in
-            records.append(try ProviderRecord(String(decoding: key.dropFirst(), as: UTF8.self), value))
+            all.append(try ProviderRow(String(decoding: key.dropFirst(), as: UTF8.self), value))
             return true
         }
-        return records
+        return all
     }
 
-    static func put(_ record: ProviderRecord, in rows: some StoreWriting) {
-        rows.putRow(AuthKey.provider(record.id), record.bytes)
+    /// How many there are besides one.
+    static func count(besides id: String, in rows: some StoreReading) throws -> Int {
+        var count = 0
+        try rows.rows(AuthKey.providers) { key, _ in
+            if key != AuthKey.provider(id) { count += 1 }
+            return true
+        }
+        return count
+    }
+
+    static func put(_ row: ProviderRow, in rows: some StoreWriting) {
+        rows.putRow(AuthKey.provider(row.id), row.bytes)
+        rows.deleteRow(AuthKey.formerIssuer(row.id))
+    }
+
+    /// Removes a provider; what its identities are of stays known while accounts have some.
+    static func remove(_ row: ProviderRow, hasIdentities: Bool, in rows: some StoreWriting) {
+        rows.deleteRow(AuthKey.provider(row.id))
+        if hasIdentities { rows.putRow(AuthKey.formerIssuer(row.id), Array(row.issuer.utf8)) }
+    }
+
+    /// The issuer of the identities of a provider that may have been removed; nil when none is known.
+    static func issuer(ofIdentities id: String, in rows: some StoreReading) throws -> String? {
+        if let row = try find(id, in: rows) { return row.issuer }
+        return try rows.row(AuthKey.formerIssuer(id)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Whether an account has an identity of a provider.
+    static func hasIdentities(_ id: String, in rows: some StoreReading) throws -> Bool {
+        var hasOne = false
+        try rows.rows(AuthKey.identities(of: id)) { _, _ in
+            hasOne = true
+            return false
+        }
+        return hasOne
     }
 }

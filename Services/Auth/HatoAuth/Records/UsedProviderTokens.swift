@@ -8,9 +8,17 @@ enum UsedProviderTokens {
     private static let marginSeconds: Int64 = 3_600
     private static let pageMax = 500
 
-    /// Whether a token has signed in.
-    static func contains(_ identity: ProviderIdentity, in rows: some StoreReading) throws -> Bool {
-        try rows.row(key(identity)) != nil
+    /// Whether a token may sign in: it has not yet. A backup does not know which ones signed in after it, so none does
+    /// that was issued before a restored store was opened.
+    static func isGood(_ identity: ProviderIdentity, in rows: some StoreReading) throws -> Bool {
+        let since = try rows.row(AuthKey.providerTokensSince).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        guard identity.issuedAt >= (since ?? 0) / 1000 else { return false }
+        return try rows.row(key(identity)) == nil
+    }
+
+    /// Refuses what was issued before a time, in milliseconds since 1970.
+    static func refuse(issuedBefore time: Int64, in rows: some StoreWriting) {
+        rows.putRow(AuthKey.providerTokensSince, Array(String(time).utf8))
     }
 
     static func count(in rows: some StoreReading) throws -> Int {

@@ -27,6 +27,8 @@ struct ProvidersCommand: AsyncParsableCommand {
         @Flag(inversion: .prefixedNo, help: "Whether an address that it calls verified is that of the user.")
         var trustsEmail: Bool
         @Flag(inversion: .prefixedNo, help: "Whether a sign-in makes an account.") var allowsSignUp: Bool
+        @Flag(help: "The users of the issuer are those of the one before it: identities of accounts stay.")
+        var keepsIdentities = false
 
         func request() throws -> Auth.Providers.Set {
             var request = Auth.Providers.Set(id: id, clientIds: clientIds)
@@ -40,6 +42,7 @@ struct ProvidersCommand: AsyncParsableCommand {
             }
             request.trustsEmail = trustsEmail
             request.allowsSignUp = allowsSignUp
+            request.keepsIdentities = keepsIdentities ? true : nil
             return request
         }
     }
