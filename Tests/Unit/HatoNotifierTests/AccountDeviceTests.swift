@@ -79,8 +79,8 @@ struct AccountDeviceTests {
             RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: $0)
         }
         try await write(["a", "a/app", "a/tablet", "b", "b/app", "c/app"], in: store)
-        auth.setSessions("a", ["app"])
-        auth.setSessions("c", ["also", "app"])
+        auth.setSessions("a", ["also", "app"])
+        auth.setSessions("c", ["app", "other"])
         try await run(auth, on: store) { _ in
             // Those that an administrator registered stay: their users need not be accounts.
             try await eventually("they are gone") { try devices(store) == ["a", "a/app", "b", "c/app"] }
