@@ -61,6 +61,10 @@ enum AuthError: Error, Sendable, Hashable {
     case identityHasAccount
     /// The account has another identity of the provider.
     case providerHasIdentity
+    /// An administrator links an identity to an account that has another one of the provider.
+    case accountHasIdentity
+    /// An administrator links an identity that signs in to another account.
+    case linkedIdentityHasAccount
     /// Nothing is left to sign in with.
     case lastSignInMethod
     /// The keys of a provider that is to be set cannot be fetched; the text says why.

@@ -11,7 +11,7 @@ extension AuthError: RPCErrorConvertible {
         case .token(let problem): problem.rpcError
         case .unknownProvider, .invalidProviderToken, .usedProviderToken, .providerUnavailable, .identityHasAccount,
             .providerHasIdentity, .lastSignInMethod, .discoveryFailed, .tooManyProviders, .providerNotFound,
-            .providerHasIdentities:
+            .providerHasIdentities, .accountHasIdentity, .linkedIdentityHasAccount:
             providerError
         case .emailExists:
             .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
@@ -146,6 +146,14 @@ extension AuthError {
             .alreadyExists(
                 reason: "PROVIDER_ALREADY_LINKED", "The account of link has another identity of this provider",
                 at: "link")
+        case .linkedIdentityHasAccount:
+            .alreadyExists(
+                reason: "FEDERATED_USER_ID_ALREADY_LINKED", "Another account has this identity of the provider",
+                at: "linkProviderUserInfo")
+        case .accountHasIdentity:
+            .alreadyExists(
+                reason: "PROVIDER_ALREADY_LINKED", "The account has another identity of this provider; unlink it first",
+                at: "linkProviderUserInfo")
         case .lastSignInMethod:
             .failedPrecondition(
                 reason: "LAST_SIGN_IN_METHOD",

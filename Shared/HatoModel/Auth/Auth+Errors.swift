@@ -174,7 +174,10 @@ extension [MethodError] {
     ]
 
     fileprivate static let updateUser =
-        managedAccount + [MethodError(.invalidArgument, "INVALID_REQ_TYPE", data: ["problems"])] + unknownUser
+        managedAccount + [
+            MethodError(.invalidArgument, "INVALID_REQ_TYPE", "INVALID_PROVIDER_ID", data: ["problems"]),
+            MethodError(.alreadyExists, "FEDERATED_USER_ID_ALREADY_LINKED", "PROVIDER_ALREADY_LINKED"),
+        ] + unknownUser
 
     fileprivate static let signInMethods = [
         MethodError(.invalidArgument, "MISSING_EMAIL", "INVALID_EMAIL", data: ["problems"]), tooManyAttempts,

@@ -114,13 +114,15 @@ extension Auth.Users {
 
         public var after: String?
         public var limit: Int?
+        public var total: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional(
                 "after", \.after, "The `after` of the previous page; the first page when absent",
                 example: Auth.Account.example.uid),
-            .optional("limit", \.limit, "The maximum number of entries, 1 to 1,000; 1,000 when absent"))
+            .optional("limit", \.limit, "The maximum number of entries, 1 to 1,000; 1,000 when absent"),
+            .optional("total", \.total, "True: the result says how many accounts there are", example: true))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after
@@ -130,11 +132,14 @@ extension Auth.Users {
         public struct Result: FieldObject, Hashable {
             public var users: [Auth.Account]
             public var after: String?
+            public var total: Int?
 
             public static let fields = Fields<Self>(
                 blank: Self(users: []),
                 .required("users", \.users, "The accounts in the order of their uids"),
-                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"),
+                .optional(
+                    "total", \.total, "With `total`: the number of all accounts, at the same time as the page"))
 
             public init(users: [Auth.Account], after: String? = nil) {
                 self.users = users
@@ -170,6 +175,7 @@ extension Auth.Users {
         public var customAttributes: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
         public var deleteProviders: [String]?
+        public var linkProviderUserInfo: Auth.Account.Provider?
 
         public static let fields = Fields<Self>(
             blank: Self(uid: ""),
@@ -222,7 +228,14 @@ extension Auth.Users {
                 Ids of providers whose identities no longer sign in to the account; also the last way to sign in. \
                 `phone` removes the phone number, and `password` the password
                 """,
-                example: ["google.com"]))
+                example: ["google.com"]),
+            .optional(
+                "linkProviderUserInfo", \.linkProviderUserInfo,
+                """
+                An identity that signs in to the account from now on, such as of `google.com`: each text at most 2,048 \
+                bytes, `rawId` 255. Refused where another account has it (`FEDERATED_USER_ID_ALREADY_LINKED`), or the \
+                account another one of the provider (`PROVIDER_ALREADY_LINKED`)
+                """, example: Auth.Account.Provider(providerId: "google.com", rawId: "110169484474386276334")))
 
         public init(uid: String) { self.uid = uid }
     }

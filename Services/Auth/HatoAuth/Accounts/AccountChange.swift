@@ -14,6 +14,8 @@ struct AccountChange: Sendable {
     var deletions: Set<Auth.AccountAttribute> = []
     /// The ids of providers whose identities no longer sign in; `phone`: the account has no phone number any more.
     var deletedProviders: Set<String> = []
+    /// An identity that an administrator links.
+    var linked: LinkedIdentity?
     /// Whether no identity of any provider signs in any more.
     var deletesIdentities = false
 
@@ -78,6 +80,10 @@ struct AccountChange: Sendable {
     private func delete(_ account: inout AccountRecord) {
         if deletedProviders.contains("phone") { account.phoneNumber = nil }
         account.identities.removeAll { deletesIdentities || deletedProviders.contains($0.provider) }
+        if let linked {
+            account.identities.removeAll { $0.provider == linked.provider }
+            account.identities.append(linked)
+        }
         for attribute in deletions {
             switch attribute {
             case .email: account.email = nil

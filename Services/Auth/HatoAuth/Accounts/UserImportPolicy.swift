@@ -98,32 +98,17 @@ struct UserImportPolicy: Sendable {
             identities: try row.providerUserInfo.map(Self.identities))
     }
 
-    private static let identitiesMax = 50
-    /// Of each text of an identity.
-    private static let textBytesMax = 2_048
-
     private static func identities(
         _ entries: [Auth.Account.Provider]
     ) throws(FieldProblem) -> [LinkedIdentity] {
         let entries = entries.filter { $0.providerId != "password" && $0.providerId != "phone" }
-        guard entries.count <= identitiesMax, Set(entries.map(\.providerId)).count == entries.count else {
+        guard entries.count <= LinkedIdentity.countMax, Set(entries.map(\.providerId)).count == entries.count else {
             throw FieldProblem(
                 "providerUserInfo", "INVALID_PROVIDER_ID",
-                "There should be one identity of each provider, at most \(identitiesMax)")
+                "There should be one identity of each provider, at most \(LinkedIdentity.countMax)")
         }
         return try entries.map { (entry) throws(FieldProblem) in
-            let texts = [entry.email, entry.displayName, entry.photoUrl].compactMap { $0 }
-            guard ProviderForm.isProvider(entry.providerId), ProviderTokenVerifier.isUid(entry.rawId),
-                texts.allSatisfy({ $0.utf8.count <= textBytesMax && !$0.utf8.contains(0) })
-            else {
-                throw FieldProblem(
-                    "providerUserInfo", "INVALID_PROVIDER_ID",
-                    "providerId should be like google.com, and rawId have 1 to \(ProviderTokenVerifier.uidBytesMax) "
-                        + "bytes without control characters")
-            }
-            var identity = LinkedIdentity(provider: entry.providerId, uid: entry.rawId)
-            (identity.email, identity.displayName, identity.photoUrl) = (entry.email, entry.displayName, entry.photoUrl)
-            return identity
+            try LinkedIdentity(given: entry, at: "providerUserInfo")
         }
     }
 

@@ -27,8 +27,10 @@ struct UsersMethods: AuthMethods {
         let (after, limit) = try page(after: request.after, limit: request.limit)
         return try await store.read { rows in
             let page = try AccountRows.page(after: after, limit: limit, in: rows)
-            return Auth.Users.List.Result(
+            var result = Auth.Users.List.Result(
                 users: page.accounts.map(\.account), after: page.hasMore ? page.accounts.last?.uid : nil)
+            if request.total == true { result.total = try StoreFigures.find(in: rows).accounts }
+            return result
         }
     }
 
@@ -85,6 +87,7 @@ struct UsersMethods: AuthMethods {
         change.disabled = request.disabled
         change.deletions = deletions
         change.deletedProviders = deletedProviders
+        change.linked = try linked(request.linkProviderUserInfo, deletedProviders)
         return try await apply(change, of: form, to: uid)
     }
 
@@ -113,6 +116,7 @@ struct UsersMethods: AuthMethods {
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }
+            if let linked = change.linked { try Self.check(linked, for: before, in: rows) }
             var account = change.applied(to: before, now: now)
             if isRevoked { account.endTokens(at: now) }
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
@@ -124,6 +128,41 @@ struct UsersMethods: AuthMethods {
             for code in recoveries { CodeRows.delete(code, in: rows) }
             return account.account
         }.outcome
+    }
+
+    /// Throws unless the account may get the identity.
+    private static func check(
+        _ identity: LinkedIdentity, for account: AccountRecord, in rows: some StoreReading
+    ) throws {
+        let holder = try AccountRows.find(.identity(provider: identity.provider, uid: identity.uid), in: rows)
+        guard holder == nil || holder?.uid == account.uid else { throw AuthError.linkedIdentityHasAccount }
+        let others = account.identities.filter { $0.provider == identity.provider && $0.uid != identity.uid }
+        guard others.isEmpty else { throw AuthError.accountHasIdentity }
+        guard account.identities.count < LinkedIdentity.countMax || holder != nil else {
+            throw AuthError.invalidFields([
+                FieldProblem(
+                    "linkProviderUserInfo", "INVALID_PROVIDER_ID",
+                    "An account should have at most \(LinkedIdentity.countMax) identities; unlink one, such as "
+                        + "deleteProviders: [\"google.com\"]")
+            ])
+        }
+    }
+
+    /// Throws `AuthError.invalidFields`.
+    private func linked(
+        _ entry: Auth.Account.Provider?, _ deletedProviders: Set<String>
+    ) throws(AuthError) -> LinkedIdentity? {
+        guard let entry else { return nil }
+        do throws(FieldProblem) {
+            let identity = try LinkedIdentity(given: entry, at: "linkProviderUserInfo")
+            guard !deletedProviders.contains(identity.provider) else {
+                throw FieldProblem(
+                    "deleteProviders", "INVALID_REQ_TYPE", "\(identity.provider) is to be linked and unlinked at once")
+            }
+            return identity
+        } catch {
+            throw .invalidFields([error])
+        }
     }
 
     private func hash(_ password: Password?) async throws -> PasswordHash? {

@@ -82,7 +82,8 @@ enum AccountRows {
         for key in newKeys.subtracting(oldKeys) { rows.putRow(key, uid) }
         rows.putRow(AuthKey.account(account.uid), account.bytes)
         for event in AccountEvent.events(from: before, to: account) { rows.record(event) }
-        if let before { audit(account, replacing: before, in: rows) }
+        guard let before else { return rows.countAccount(1) }
+        audit(account, replacing: before, in: rows)
     }
 
     /// Which members have changed, and which identities have come and gone.
@@ -119,6 +120,7 @@ enum AccountRows {
         if let number = account.phoneNumber { rows.deleteRow(AuthKey.phoneNumber(number)) }
         for key in identityKeys(of: account) { rows.deleteRow(key) }
         rows.deleteRow(AuthKey.account(account.uid))
+        rows.countAccount(-1)
         var event = AccountEvent(.deleted, of: account.uid)
         event.since = former.validSince
         rows.record(event)

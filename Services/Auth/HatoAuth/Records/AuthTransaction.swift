@@ -20,6 +20,7 @@ final class AuthTransaction: StoreReading, StoreWriting {
     private var sessions: [AuditedSession] = []
     /// The members of accounts that have changed, by uid.
     private var changes: [(uid: String, members: [String])] = []
+    private var accountsAdded = 0
     private var figures: StoreFigures
 
     private struct AuditedSession {
@@ -81,6 +82,9 @@ final class AuthTransaction: StoreReading, StoreWriting {
         sessions.append(AuditedSession(type: type, session: session, signer: signer))
     }
 
+    /// Counts an account that is made (1) or deleted (-1).
+    func countAccount(_ change: Int) { accountsAdded += change }
+
     /// Records which members of an account have changed.
     func changed(_ members: [String], of uid: String) { changes.append((uid, members)) }
 
@@ -107,7 +111,13 @@ final class AuthTransaction: StoreReading, StoreWriting {
         if let newest = AccountEvent.position(ofLast: events, in: rows) {
             EventMarks.put(newestPosition: newest, in: rows)
         }
-        guard isAudited else { return }
+        let found = figures
+        figures.addAccounts(accountsAdded)
+        if isAudited { writeAudit(at: time, key) }
+        if figures != found { figures.put(in: rows) }
+    }
+
+    private func writeAudit(at time: Int64, _ key: [UInt8]) {
         var policy = AuditPolicy(call: call, hasWritten: hasWritten)
         for change in changes { policy.changes[change.uid, default: []] += change.members }
         let records = policy.records(of: events, audits, named(sessions, key)).prefix(AuditRows.countMax)
@@ -115,7 +125,6 @@ final class AuthTransaction: StoreReading, StoreWriting {
             let id = AuditID(time: time, version: rows.nextVersion, index: index)
             figures.addAudit(bytes: AuditRows.put(record, id, in: rows))
         }
-        if !records.isEmpty { figures.put(in: rows) }
     }
 
     private func named(_ sessions: [AuditedSession], _ key: [UInt8]) -> [AuditRecord] {

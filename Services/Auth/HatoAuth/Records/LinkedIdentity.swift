@@ -16,6 +16,28 @@ struct LinkedIdentity: Sendable, Hashable {
         self.uid = uid
     }
 
+    /// Of an account.
+    static let countMax = 50
+    /// Of each text besides the ids.
+    private static let textBytesMax = 2_048
+
+    /// An identity that an administrator gives.
+    ///
+    /// - Parameter parameter: Where, for the error.
+    init(given entry: Auth.Account.Provider, at parameter: String) throws(FieldProblem) {
+        let texts = [entry.email, entry.displayName, entry.photoUrl].compactMap { $0 }
+        guard ProviderForm.isProvider(entry.providerId), ProviderTokenVerifier.isUid(entry.rawId),
+            texts.allSatisfy({ $0.utf8.count <= Self.textBytesMax && !$0.utf8.contains(0) })
+        else {
+            throw FieldProblem(
+                parameter, "INVALID_PROVIDER_ID",
+                "providerId should be like google.com, and rawId have 1 to \(ProviderTokenVerifier.uidBytesMax) "
+                    + "bytes without control characters")
+        }
+        self.init(provider: entry.providerId, uid: entry.rawId)
+        (email, displayName, photoUrl) = (entry.email, entry.displayName, entry.photoUrl)
+    }
+
     /// As `auth.account.get` shows it.
     var info: Auth.Account.Provider {
         var info = Auth.Account.Provider(providerId: provider, rawId: uid)

@@ -5,8 +5,10 @@ import HatoStorage
 struct StoreFigures: FieldObject, Hashable {
     /// Of the keys and values of the audit's rows.
     var auditBytes = 0
+    var accounts = 0
 
-    static let fields = Fields<Self>(blank: Self(), .required("auditBytes", \.auditBytes))
+    static let fields = Fields<Self>(
+        blank: Self(), .required("auditBytes", \.auditBytes), .required("accounts", \.accounts))
 
     static func find(in rows: some StoreReading) throws -> StoreFigures {
         guard let row = try rows.row(AuthKey.figures) else { return StoreFigures() }
@@ -15,6 +17,7 @@ struct StoreFigures: FieldObject, Hashable {
 
     func put(in rows: any StoreWriting) { rows.putRow(AuthKey.figures, RecordCodec.encode(self)) }
 
+    mutating func addAccounts(_ count: Int) { accounts = max(0, accounts + count) }
     mutating func addAudit(bytes: Int) { auditBytes = max(0, auditBytes + bytes) }
 
     /// Counts what a version before these figures has left; reads all of it once.
@@ -24,6 +27,10 @@ struct StoreFigures: FieldObject, Hashable {
             var figures = StoreFigures()
             for range in AuthKey.auditRanges {
                 figures.addAudit(bytes: Int(clamping: try rows.uncached.bytes(of: range)))
+            }
+            try rows.uncached.scan(AuthKey.accounts, reverse: false) { _, _ in
+                figures.accounts += 1
+                return .next
             }
             return figures
         }

@@ -34,7 +34,7 @@ struct AuditCommand: RequestCommand {
 
     func table(_ result: JSONValue) -> CommandTable? {
         CommandTable(
-            ["time", "type", "uid", "by", "method", "reason", "address", "label", "count"],
+            ["time", "type", "uid", "by", "method", "provider", "reason", "address", "label", "count"],
             of: result["entries"]?.array ?? [])
     }
 }

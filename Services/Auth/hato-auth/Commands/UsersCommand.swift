@@ -19,8 +19,13 @@ struct UsersCommand: AsyncParsableCommand {
         @OptionGroup var options: ClientOptions
         @Option(help: "Begin after this uid.") var after: String?
         @Option(help: "At most so many, up to 1000.") var limit: Int?
+        @Flag(help: "Print the number of all accounts, too.") var total = false
 
-        func request() throws -> Auth.Users.List { Auth.Users.List(after: after, limit: limit) }
+        func request() throws -> Auth.Users.List {
+            var request = Auth.Users.List(after: after, limit: limit)
+            request.total = total ? true : nil
+            return request
+        }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(["uid", "email", "username", "displayName", "disabled"], of: result["users"]?.array ?? [])
@@ -89,6 +94,9 @@ struct UsersCommand: AsyncParsableCommand {
                 "Take the identity of a provider away, such as google.com, or the phone number: phone. May be repeated."
         )
         var deletedProviders: [String] = []
+        @Option(help: "A provider such as google.com whose user signs in to the account, with --provider-uid.")
+        var linkProvider: String?
+        @Option(help: "The user's id at that provider.") var providerUid: String?
         @OptionGroup var fields: AccountFields
 
         func request() throws -> Auth.Users.Update {
@@ -103,6 +111,12 @@ struct UsersCommand: AsyncParsableCommand {
             request.deleteProviders = deletedProviders.isEmpty ? nil : deletedProviders
             request.customAttributes = customAttributes
             request.deleteAttributes = try fields.deletions()
+            guard (linkProvider == nil) == (providerUid == nil) else {
+                throw ValidationError("--link-provider and --provider-uid belong together.")
+            }
+            if let linkProvider, let providerUid {
+                request.linkProviderUserInfo = Auth.Account.Provider(providerId: linkProvider, rawId: providerUid)
+            }
             return request
         }
     }
