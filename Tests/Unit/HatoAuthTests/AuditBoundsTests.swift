@@ -142,6 +142,22 @@ struct AuditBoundsTests {
         #expect(try await figures(reopened) == rest)
     }
 
+    /// As after an earlier version has run on the store.
+    @Test func wrongFiguresAreCorrectedBeforeAnythingIsDeleted() async throws {
+        let bench = try await AuthBench.open { $0.limits.auditBytesMax = 20_000 }
+        _ = try await bench.signUp()
+        let right = try await figures(bench).are
+        _ = try await bench.store.write { rows in
+            var wrong = try StoreFigures.find(in: rows)
+            wrong.addAudit(bytes: 30_000)
+            wrong.put(in: rows)
+        }
+        await bench.service.auditWriter.keepRoom(bench.service.metrics)
+        let after = try await bench.store.read { try StoreFigures.find(in: $0) }
+        #expect(after.auditBytes == right && after.accounts == 1)
+        #expect(try await all(bench).count == 1)
+    }
+
     @Test func zeroDaysWriteNothing() async throws {
         let bench = try await AuthBench.open { $0.keepAuditDays = 0 }
         _ = try await bench.signUp()

@@ -7,7 +7,8 @@ import Synchronization
 /// so that the time of a response shows nothing, and an attacker causes one commit a second at most. What the last
 /// second before a crash brought is lost.
 ///
-/// State in memory: the failures that wait (`FailureLog`), behind a lock that is never held across an `await`.
+/// State in memory: the failures that wait (`FailureLog`), and whether the bytes were counted since the start, each
+/// behind a lock that is never held across an `await`.
 final class AuditWriter: Sendable {
     private let store: any Store
     private let environment: AuthEnvironment
@@ -15,6 +16,8 @@ final class AuditWriter: Sendable {
     private let keepsEntries: Bool
     private let bytesMax: Int
     private let log = Mutex(FailureLog())
+    /// Whether the figures were compared with the rows since the start.
+    private let areFiguresRight = Mutex(false)
 
     init(_ configuration: AuthConfiguration, _ store: any Store, _ environment: AuthEnvironment, key: [UInt8]) {
         self.store = store
@@ -73,6 +76,7 @@ final class AuditWriter: Sendable {
     func keepRoom(_ metrics: AuthMetrics) async {
         do {
             guard try await store.read({ try StoreFigures.find(in: $0) }).auditBytes > bytesMax else { return }
+            try await correctFigures()
             var dropped = 0
             while !Task.isCancelled {
                 let count = try await delete { [bytesMax] figures, rows in
@@ -84,11 +88,36 @@ final class AuditWriter: Sendable {
                 dropped += count
                 metrics.droppedAudits(count)
             }
+            guard dropped > 0 else { return }
             environment.logger.warning(
                 "the audit is full: its oldest entries were deleted", metadata: ["entries": "\(dropped)"])
         } catch {
             environment.logger.warning("audit entries that take too much room stay", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// An earlier version that has run on the store deletes entries without the figures: they are compared with the
+    /// rows once, before anything is deleted for them.
+    private func correctFigures() async throws {
+        guard !areFiguresRight.withLock({ $0 }) else { return }
+        let difference = try await withCheckedThrowingContinuation { continuation in
+            store.submitRead(of: nil, isLong: true) { [store] in
+                continuation.resume(
+                    with: Result {
+                        let rows = try store.snapshot().uncached
+                        let bytes = try AuthKey.auditRanges.reduce(0) { try $0 + rows.bytes(of: $1) }
+                        return try Int(clamping: bytes) - StoreFigures.find(in: rows).auditBytes
+                    })
+            }
+        }
+        if difference != 0 {
+            _ = try await store.write { rows in
+                var figures = try StoreFigures.find(in: rows)
+                figures.addAudit(bytes: difference)
+                figures.put(in: rows)
+            }
+        }
+        areFiguresRight.withLock { $0 = true }
     }
 
     private static let pageMax = 500
