@@ -45,7 +45,30 @@ struct TimingBench: Sendable {
                     known: Self.code("known\(number % Self.accounts)"), unknown: Self.code("stranger\(number)"),
                     response: "\"result\"", pause: 0.02)
             })
+        // Last: with it an address gets no session.
+        try await acceptEverySignUp()
+        try await measure(
+            "sign-up that is only accepted", &table,
+            (0..<count).map { number in
+                Pair(
+                    known: Self.signUp("known\(number % Self.accounts)"), unknown: Self.signUp("new\(number)"),
+                    response: "\"accepted\":true", pause: 0.02)
+            })
         return table
+    }
+
+    private func acceptEverySignUp() async throws {
+        let client = stack.client(.auth, as: .administrator)
+        var request = Auth.Settings.Set()
+        request.signUpAlwaysAccepts = true
+        _ = try await client.call(request)
+        await client.close()
+    }
+
+    private static func signUp(_ name: String) -> [UInt8] {
+        ChatRequests.line(
+            Auth.SignUp.method,
+            Array("{\"email\":\"\(name)@example.com\",\"password\":\"\(AuthRequests.password)\"}".utf8))
     }
 
     private func signIn(_ kind: String, _ number: Int) -> Pair {
