@@ -152,11 +152,14 @@ public final class AuthService: Sendable {
         environment.logger.notice("the store has closed", metadata: ["reason": "\(error)"])
     }
 
-    /// The rows of all sessions and keys, and of the codes that are made with them: without them the next start makes
-    /// new keys, and no token and no code is valid.
-    public static let rowsOfSessionsAndKeys: [KeyRange] =
+    /// The rows of all sessions and keys: without them the next start makes new keys, and no token is valid.
+    public static let rowsOfSessionsAndKeys: [KeyRange] = [
+        AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
+    ]
+
+    /// The rows of all codes and of the mails with them, which a backup does not know to be used.
+    public static let rowsOfCodes: [KeyRange] =
         [
-            AuthKey.sessions, AuthKey.sessionsOfUsers, AuthKey.signingKeys, KeyRange(prefix: AuthKey.refreshSecret),
             AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.recoveries, AuthKey.mails, AuthKey.deadMails,
             KeyRange(prefix: AuthKey.mailFigures),
         ] + AuthKey.mailsBySendTime

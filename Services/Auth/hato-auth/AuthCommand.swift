@@ -50,7 +50,8 @@ extension AuthTarget: RestoringTarget {
 
     static func restore(_ backup: String, to data: String, _ options: RestoreOptions) throws -> JSONObject {
         var storeOptions = RocksDBOptions()
-        if !options.keepSessions { storeOptions.restoredWithout = AuthService.rowsOfSessionsAndKeys }
+        storeOptions.restoredWithout = AuthService.rowsOfCodes
+        if !options.keepSessions { storeOptions.restoredWithout += AuthService.rowsOfSessionsAndKeys }
         let restored = try RocksDBStore.restore(backup: backup, of: service, to: data, options: storeOptions)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }

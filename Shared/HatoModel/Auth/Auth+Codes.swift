@@ -13,6 +13,8 @@ extension Auth {
         case invite
         /// Brings the former e-mail address back, from which an account was changed.
         case recoverEmail
+        /// Makes the account of a sign-up that was accepted (`signUpAlwaysAccepts`).
+        case signUp
     }
 
     /// Codes that prove who receives the mail of an address.
@@ -79,7 +81,7 @@ extension Auth {
                     "type", \.type,
                     """
                     What the code is for: `verifyEmail` or `changeEmail` of the caller's account, `passwordReset` or \
-                    `signIn` of the account with `email`. `auth.users.invite` and changes of an address send the \
+                    `signIn` of the account with `email`. Sign-ups, `auth.users.invite` and changes of an address send the \
                     other types (`INVALID_REQ_TYPE`)
                     """),
                 .optional(
@@ -172,7 +174,7 @@ extension Auth {
                 .optional(
                     "newPassword", \.newPassword,
                     """
-                    The new password, as in `auth.signUp`: required for `passwordReset` and `invite` \
+                    The new password, as in `auth.signUp`: required for `passwordReset`, `invite` and `signUp` \
                     (`MISSING_PASSWORD`), optional for `recoverEmail`, which otherwise deletes the password, and refused \
                     for other types (`INVALID_REQ_TYPE`)
                     """))

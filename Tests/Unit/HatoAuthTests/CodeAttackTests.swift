@@ -12,6 +12,35 @@ struct CodeAttackTests {
     private static let thief = "thief@example.com"
     private static let password = "isono-and-namihei"
 
+    /// A person that waits for a code types in that of another account, which has asked for the same address.
+    @Test func aUserConfirmsNoAccountOfAnother() async throws {
+        let mails = MailCatcher()
+        let bench = try await AuthBench.mailing(to: mails)
+        let thief = try await bench.origin(try await bench.signUp("thief@example.com"))
+        let owner = try await bench.origin(try await bench.signUp("sazae@example.com"))
+        try await bench.request(.changeEmail, by: thief) { $0.newEmail = "new@example.com" }
+        try await bench.sendMails()
+        let mail = try #require(mails.mails.first)
+        for code in [mail.code, try #require(mail.digits)] {
+            let request = Auth.Code.Apply(code: code, email: "new@example.com")
+            let refused = await wireError { _ = try await bench.service.codes.apply(request, owner) }
+            #expect(refused?.reason == "INVALID_OOB_CODE")
+            let check = await wireError {
+                _ = try await bench.service.codes.check(Auth.Code.Check(code: code, email: "new@example.com"), owner)
+            }
+            #expect(check?.reason == "INVALID_OOB_CODE")
+        }
+        _ = try await bench.service.codes.apply(Auth.Code.Apply(code: mail.code), thief)
+    }
+
+    @Test func guessesByCheckAreInTheAudit() async throws {
+        let bench = try await AuthBench.open()
+        _ = await wireError { try await bench.check("000000", "masuo@example.com") }
+        await bench.service.auditWriter.write()
+        let entries = try await AuditMethods(service: bench.service).entries(Auth.Audit.List()).entries
+        #expect(entries.contains { $0.type == .signInFailed })
+    }
+
     @Test func aServiceKeyThatDoesNotListTheMethodGetsNoCode() async throws {
         let mails = MailCatcher()
         let bench = try await AuthBench.mailing(to: mails)

@@ -12,6 +12,21 @@ struct CodeRequestTests {
     private static let masuo = "masuo@example.com"
     private static let administrator = CallOrigin(caller: .administrator)
 
+    @Test func aRequestThatIsRefusedDoesNotCount() async throws {
+        let bench = try await AuthBench.mailing(to: MailCatcher())
+        let old = try await bench.signUp(Self.masuo)
+        bench.pass(seconds: 301)
+        for _ in 0..<7 {
+            let origin = try await bench.origin(old)
+            let refused = await wireError {
+                try await bench.request(.changeEmail, by: origin) { $0.newEmail = "fuguta@example.com" }
+            }
+            #expect(refused?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        }
+        let origin = try await bench.origin(try await bench.signIn())
+        try await bench.request(.changeEmail, by: origin) { $0.newEmail = "fuguta@example.com" }
+    }
+
     @Test func theResponseIsTheSameForKnownAndUnknownAddresses() async throws {
         let mails = MailCatcher()
         let bench = try await AuthBench.mailing(to: mails) { $0.signUp = .closed }

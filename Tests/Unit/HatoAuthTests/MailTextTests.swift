@@ -42,6 +42,21 @@ struct MailTextTests {
         }
     }
 
+    /// The digits are over when the mail is sent late.
+    @Test(arguments: MailText.allCases.filter { CodeLifetimes.hasDigits($0.type) })
+    func withoutDigitsTheTextNamesTheLinkAlone(name: MailText) throws {
+        let templates = try MailTemplates()
+        let values = values {
+            ($0.digits, $0.link) = (nil, "https://chat.example.com/a")
+            $0.newEmail = "fuguta@example.com"
+        }
+        for (locale, number, or) in [("en", "number", "Or "), ("ja", "番号を入力", "または、")] {
+            let body = try templates.text(name, locale: locale, values).body
+            #expect(!body.contains(number) && !body.contains(or) && body.contains("\nhttps://chat.example.com/a\n"))
+            #expect(!body.contains("\n\n\n") && !body.contains("10"), "\(body)")
+        }
+    }
+
     @Test func theLocaleChoosesTheLanguage() throws {
         let templates = try MailTemplates()
         func subject(_ locale: String) throws -> String {

@@ -30,6 +30,19 @@ struct RecoveryTests {
         bench.pass(seconds: 1)
     }
 
+    @Test func theFormerAddressIsWrittenToInTheLanguageOfTheRequest() async throws {
+        let mails = MailCatcher()
+        let (bench, session) = try await verified(mails)
+        try await bench.request(.changeEmail, by: try await bench.origin(session)) {
+            ($0.newEmail, $0.locale) = (Self.thief, "ja")
+        }
+        try await bench.sendMails()
+        _ = try await bench.apply(try #require(mails.mails.last?.code))
+        try await bench.sendMails()
+        #expect(mails.mails.last?.type == .recoverEmail)
+        #expect(mails.mails.last?.subject == "メールアドレスが変更されました")
+    }
+
     private func recovery(_ mails: MailCatcher, to email: String = Self.masuo) throws -> String {
         try #require(mails.mails.last { $0.type == .recoverEmail && $0.to == email }?.code)
     }

@@ -38,13 +38,14 @@ struct CodeChecker: Sendable {
     }
 
     /// Reads only.
-    func find(in rows: some StoreReading, now: Int64) throws -> Outcome {
+    func find(in rows: some StoreReading, for caller: Caller, now: Int64) throws -> Outcome {
         let secrets = service.codeSecrets
         switch code {
         case .long(let id, let secret):
             guard let record = try CodeRows.find(id, in: rows), secrets.isRight(secret, of: record) else {
                 return .refused(.invalidCode)
             }
+            guard record.isFor(caller) else { return .refused(.invalidCode) }
             guard types.contains(record.type) else { return .refused(.codeOfAnotherType) }
             guard now < record.expiresAt else { return .refused(.expiredCode) }
             guard address == nil || address == record.to || address == record.email else {
@@ -54,7 +55,7 @@ struct CodeChecker: Sendable {
         case .digits(let digits):
             guard let address else { return .refused(.invalidCode) }
             let candidates = try types.flatMap { try CodeRows.withDigits($0, to: address, in: rows) }
-                .filter { $0.digitsUntil != nil && $0.tries < CodeRecord.triesMax }
+                .filter { $0.digitsUntil != nil && $0.tries < CodeRecord.triesMax && $0.isFor(caller) }
             func isLive(_ code: CodeRecord) -> Bool { now < code.digitsUntil ?? 0 }
             // All of them are compared, whichever is right.
             let right = candidates.filter { secrets.isRight(digits: digits, of: $0) }
@@ -79,6 +80,9 @@ struct CodeChecker: Sendable {
 
     /// Runs `body` in a transaction with the code, if it is right. Wrong digits are counted, in the store and among the
     /// failures of the address. Throws `AuthError` otherwise, and what `body` throws.
+    ///
+    /// A code for the account of another user is none for a user: a person who waits for a code of its own must not
+    /// confirm the account of the one who requested this one.
     func take<Outcome: Sendable>(
         from origin: CallOrigin, _ body: @escaping @Sendable (CodeRecord, AuthTransaction) throws -> Outcome
     ) async throws -> Outcome {
@@ -88,7 +92,7 @@ struct CodeChecker: Sendable {
         var isRight: Bool?
         defer { if let target { service.attempts.endGuess(target, from: origin.address, isRight: isRight) } }
         let taken = try await service.write { [self] rows -> Result<Outcome, AuthError> in
-            switch try find(in: rows, now: service.environment.now()) {
+            switch try find(in: rows, for: origin.caller, now: service.environment.now()) {
             case .right(let record): return .success(try body(record, rows))
             case .refused(let error): return .failure(error)
             case .wrongDigits(let candidates):
@@ -120,5 +124,13 @@ struct CodeChecker: Sendable {
         let isKnown = NetworkMark(origin.address, key: service.refreshKey).isContained(in: account?.networks)
         let network = isKnown ? origin.address?.network : origin.address?.site
         return AttemptLedger.Target(account: "code:\(address)", network: network ?? "", isKnown: isKnown)
+    }
+}
+
+extension CodeRecord {
+    /// Whether a caller may use it: a user one for its own account only, where it concerns the account of a user.
+    fileprivate func isFor(_ caller: Caller) -> Bool {
+        guard case .user(let user) = caller, type == .verifyEmail || type == .changeEmail else { return true }
+        return uid == user.uid
     }
 }

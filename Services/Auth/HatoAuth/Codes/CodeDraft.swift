@@ -51,6 +51,7 @@ extension AuthService {
         var code = CodeRecord(
             id: environment.randomBytes(CodeRecord.idBytes), type: type, to: "", createdAt: now,
             expiresAt: now + CodeLifetimes.long(type))
+        if type == .changeEmail { code.locale = locale }
         if CodeLifetimes.hasDigits(type) { code.digitsUntil = now + CodeLifetimes.digits }
         var mail = MailRecord(
             id: MailRecord.id(at: now, random: environment.randomBytes(8)), code: code.id, to: "", type: type,

@@ -10,7 +10,7 @@ struct CodeLifetimes: Sendable {
         case .passwordReset: 3_600_000
         case .signIn: 6 * 3_600_000
         case .verifyEmail: 3 * day
-        case .changeEmail: day
+        case .changeEmail, .signUp: day
         case .invite, .recoverEmail: 7 * day
         }
     }

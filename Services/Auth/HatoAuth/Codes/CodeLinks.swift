@@ -25,6 +25,8 @@ struct CodeLinks: Sendable {
         case .signIn: "signIn"
         case .changeEmail: "verifyAndChangeEmail"
         case .recoverEmail: "recoverEmail"
+        // Firebase has none.
+        case .signUp: "signUp"
         }
     }
 

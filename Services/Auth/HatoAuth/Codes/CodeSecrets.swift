@@ -65,6 +65,8 @@ enum PresentedCode: Sendable, Hashable {
             return
         }
         let length = CodeRecord.idBytes + CodeSecrets.secretBytes
+        // Mail programs add blanks and line ends to what is copied.
+        let text = text.filter { !$0.isWhitespace }
         guard text.utf8.count == length * 4 / 3, let bytes = Base64.url.decode(text.utf8), bytes.count == length else {
             return nil
         }

@@ -36,7 +36,7 @@ struct CodeUse: Sendable {
     func use(
         _ code: CodeRecord, passwordHash: PasswordHash?, now: Int64, in rows: AuthTransaction
     ) throws -> Auth.Code.Found {
-        if let signUp = code.signUp { return try make(signUp, by: code, now: now, in: rows) }
+        if code.type == .signUp { return try makeAccount(by: code, passwordHash, now: now, in: rows) }
         guard let before = try self.account(of: code, in: rows) else { throw AuthError.invalidCode }
         let change = code.change(passwordHash)
         var account = change.applied(to: before, now: now)
@@ -52,7 +52,9 @@ struct CodeUse: Sendable {
         let ended = endsSessions || code.type == .recoverEmail ? try SessionRows.ids(of: account.uid, in: rows) : []
         let endedOfHolder = try holder.map { try SessionRows.ids(of: $0.uid, in: rows) } ?? []
         let recoveries = try former.ended(by: code, of: before, in: rows)
-        if code.type == .changeEmail { try former.issueCode(of: before, to: account, in: rows) }
+        if code.type == .changeEmail {
+            try former.issueCode(of: before, to: account, locale: code.locale, in: rows)
+        }
         if let holder {
             AccountRows.put(holder.withoutEmail(now: now), replacing: holder, in: rows)
             for id in endedOfHolder { SessionRows.delete(id, of: holder.uid, in: rows) }
@@ -66,24 +68,22 @@ struct CodeUse: Sendable {
 
     /// The account of an accepted sign-up. Another one may have got the address since, by another code or from an
     /// administrator: then there is nothing to make.
-    private func make(
-        _ signUp: AcceptedAccount, by code: CodeRecord, now: Int64, in rows: AuthTransaction
+    private func makeAccount(
+        by code: CodeRecord, _ passwordHash: PasswordHash?, now: Int64, in rows: AuthTransaction
     ) throws -> Auth.Code.Found {
         try SignUpPolicy(service.configuration).check(isAnonymous: false)
         var account = try AccountRows.newAccount(service.environment.newUID(), at: now, in: rows)
         account.email = code.to
         account.initialEmail = code.to
         account.emailVerified = true
-        (account.username, account.displayName) = (signUp.username, signUp.displayName)
-        account.passwordHash = signUp.passwordHash
-        account.passwordUpdatedAt = code.createdAt
+        (account.username, account.displayName) = (code.signUp?.username, code.signUp?.displayName)
+        (account.passwordHash, account.passwordUpdatedAt) = (passwordHash, now)
         do { try AccountRows.checkNames(of: account, replacing: nil, in: rows) } catch AuthError.emailExists {
             throw AuthError.invalidCode
         }
         AccountRows.put(account, replacing: nil, in: rows)
         CodeRows.delete(code, in: rows)
         rows.audit(.codeApplied, of: account.uid, reason: code.type.rawValue)
-        service.metrics.count(.signedUp)
         return code.found
     }
 
@@ -97,7 +97,7 @@ struct CodeUse: Sendable {
 }
 
 extension CodeRecord {
-    var needsPassword: Bool { type == .passwordReset || type == .invite }
+    var needsPassword: Bool { type == .passwordReset || type == .invite || type == .signUp }
     var takesPassword: Bool { needsPassword || type == .recoverEmail }
 
     /// What it changes in its account. With an address that is brought back, the password of the thief does not stay;

@@ -16,11 +16,15 @@ struct FormerAddresses: Sendable {
     /// An address that was never verified gets none: it may be that of another person. Each address of the account has
     /// its own code, and using one ends the later ones: a thief of the account that changes the address twice gets one
     /// that is of no use once the owner has used the first.
-    func issueCode(of before: AccountRecord, to account: AccountRecord, in rows: AuthTransaction) throws {
+    ///
+    /// - Parameter locale: of the mail; nil: that of the service.
+    func issueCode(
+        of before: AccountRecord, to account: AccountRecord, locale: String? = nil, in rows: AuthTransaction
+    ) throws {
         guard service.mail != nil, before.emailVerified, let former = before.email, account.email != former else {
             return
         }
-        let draft = service.newCode(.recoverEmail, locale: service.configuration.mailLocale, continueUrl: nil)
+        let draft = service.newCode(.recoverEmail, locale: locale ?? service.configuration.mailLocale, continueUrl: nil)
         var queue = try MailQueueChange(service.configuration.limits, in: rows)
         let others = try live(of: before.uid, at: draft.code.createdAt, in: rows)
         guard others.count < Self.codesMax, !others.contains(where: { $0.to == former }) else { return }
@@ -57,7 +61,7 @@ struct FormerAddresses: Sendable {
         case .recoverEmail: return all.filter { $0.id != code.id && $0.createdAt >= code.createdAt }
         case .changeEmail: return all.filter { $0.to == code.to }
         case .passwordReset, .signIn: return before.email == nil || before.emailVerified ? [] : all
-        case .verifyEmail, .invite: return []
+        case .verifyEmail, .invite, .signUp: return []
         }
     }
 }

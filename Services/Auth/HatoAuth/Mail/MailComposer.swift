@@ -22,7 +22,8 @@ struct MailComposer: Sendable {
                 app: configuration.from.displayName ?? project,
                 email: code.type == .recoverEmail ? code.to : code.email ?? code.to, newEmail: code.newEmail,
                 oldEmail: code.type == .changeEmail ? code.email : nil, digits: digits,
-                minutes: CodeLifetimes.digits / 60_000, code: CodeLifetimes.hasDigits(code.type) ? nil : long,
+                minutes: max(1, ((code.digitsUntil ?? now) - now) / 60_000),
+                code: CodeLifetimes.hasDigits(code.type) ? nil : long,
                 link: link))
         let message = try MailMessage(
             from: configuration.from, to: MailAddress(mail.to, field: "to"), subject: text.subject, text: text.body,

@@ -10,6 +10,7 @@ enum MailText: String, Sendable, CaseIterable {
     case changeEmail
     case invite
     case recoverEmail
+    case signUp
 
     init(_ type: Auth.CodeType) {
         switch type {
@@ -19,6 +20,7 @@ enum MailText: String, Sendable, CaseIterable {
         case .changeEmail: self = .changeEmail
         case .invite: self = .invite
         case .recoverEmail: self = .recoverEmail
+        case .signUp: self = .signUp
         }
     }
 
@@ -31,6 +33,7 @@ enum MailText: String, Sendable, CaseIterable {
         case .changeEmail: .changeEmail
         case .invite: .invite
         case .recoverEmail: .recoverEmail
+        case .signUp: .signUp
         }
     }
 }
@@ -41,18 +44,23 @@ enum MailTexts {
         .verifyEmail: """
         Confirm your e-mail address
 
-        To confirm that {{email}} is your address, enter this number:
         {{#digits}}
+        To confirm that {{email}} is your address, enter this number:
 
         {{digits}}
 
         It is valid for {{minutes}} minutes.
-        {{/digits}}
         {{#link}}
 
         Or open this link:
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        To confirm that {{email}} is your address, open this link:
+
+        {{link}}
+        {{/digits}}
 
         If you did not ask for this, ignore this mail.
 
@@ -62,20 +70,51 @@ enum MailTexts {
         .passwordReset: """
         Set a new password
 
-        To set a new password for the account with {{email}}, enter this number:
         {{#digits}}
+        To set a new password for the account with {{email}}, enter this number:
 
         {{digits}}
 
         It is valid for {{minutes}} minutes.
-        {{/digits}}
         {{#link}}
 
         Or open this link:
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        To set a new password for the account with {{email}}, open this link:
+
+        {{link}}
+        {{/digits}}
 
         If you did not ask for this, ignore this mail: the password stays as it is.
+
+        {{app}}
+
+        """,
+        .signUp: """
+        Your new account
+
+        {{#digits}}
+        To make an account with {{email}}, enter this number:
+
+        {{digits}}
+
+        It is valid for {{minutes}} minutes.
+        {{#link}}
+
+        Or open this link:
+        {{link}}
+        {{/link}}
+        {{/digits}}
+        {{^digits}}
+        To make an account with {{email}}, open this link:
+
+        {{link}}
+        {{/digits}}
+
+        If you did not ask for this, ignore this mail: no account is made.
 
         {{app}}
 
@@ -83,19 +122,25 @@ enum MailTexts {
         .accountExists: """
         You have an account already
 
+        {{#digits}}
         {{email}} was entered to make an account, but there is one with it. If this was you, sign in. To set a new
         password, enter this number:
-        {{#digits}}
 
         {{digits}}
 
         It is valid for {{minutes}} minutes.
-        {{/digits}}
         {{#link}}
 
         Or open this link:
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} was entered to make an account, but there is one with it. If this was you, sign in. To set a new
+        password, open this link:
+
+        {{link}}
+        {{/digits}}
 
         If it was not you, ignore this mail: the account stays as it is.
 
@@ -105,20 +150,25 @@ enum MailTexts {
         .signIn: """
         Sign in
 
-        To sign in with {{email}}, enter this number:
         {{#digits}}
+        To sign in with {{email}}, enter this number:
 
         {{digits}}
 
         It is valid for {{minutes}} minutes.
-        {{/digits}}
         {{#link}}
 
         Or open this link:
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        To sign in with {{email}}, open this link:
 
-        If you did not ask for this, ignore this mail, and do not pass the number on.
+        {{link}}
+        {{/digits}}
+
+        If you did not ask for this, ignore this mail, and do not pass it on.
 
         {{app}}
 
@@ -126,19 +176,23 @@ enum MailTexts {
         .changeEmail: """
         Confirm your new e-mail address
 
-        To change the address of the account{{#oldEmail}} with {{oldEmail}}{{/oldEmail}} to {{newEmail}}, enter this
-        number:
         {{#digits}}
+        To change the address of the account{{#oldEmail}} with {{oldEmail}}{{/oldEmail}} to {{newEmail}}, enter this number:
 
         {{digits}}
 
         It is valid for {{minutes}} minutes.
-        {{/digits}}
         {{#link}}
 
         Or open this link:
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        To change the address of the account{{#oldEmail}} with {{oldEmail}}{{/oldEmail}} to {{newEmail}}, open this link:
+
+        {{link}}
+        {{/digits}}
 
         If you did not ask for this, ignore this mail.
 
@@ -165,7 +219,7 @@ enum MailTexts {
         .recoverEmail: """
         Your e-mail address was changed
 
-        The address of your account was changed from {{email}} to another one. If this was not you, bring it back
+        {{email}} is no longer the address of your account: it was changed or removed. If this was not you, bring it back
         with this code:
 
         {{code}}
@@ -175,7 +229,8 @@ enum MailTexts {
         {{link}}
         {{/link}}
 
-        The code is valid for 7 days. If it was you, ignore this mail.
+        The code is valid for 7 days. It signs everyone out of the account, and the password must be set anew. If it was
+        you, ignore this mail.
 
         {{app}}
 
@@ -186,18 +241,23 @@ enum MailTexts {
         .verifyEmail: """
         メールアドレスの確認
 
-        {{email}} がご自身のアドレスであることを確認するため、次の番号を入力してください。
         {{#digits}}
+        {{email}} がご自身のアドレスであることを確認するため、次の番号を入力してください。
 
         {{digits}}
 
         この番号は{{minutes}}分間有効です。
-        {{/digits}}
         {{#link}}
 
         または、次のリンクを開いてください。
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} がご自身のアドレスであることを確認するため、次のリンクを開いてください。
+
+        {{link}}
+        {{/digits}}
 
         お心当たりのない場合は、このメールを無視してください。
 
@@ -207,20 +267,51 @@ enum MailTexts {
         .passwordReset: """
         パスワードの再設定
 
-        {{email}} のアカウントのパスワードを再設定するには、次の番号を入力してください。
         {{#digits}}
+        {{email}} のアカウントのパスワードを再設定するには、次の番号を入力してください。
 
         {{digits}}
 
         この番号は{{minutes}}分間有効です。
-        {{/digits}}
         {{#link}}
 
         または、次のリンクを開いてください。
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} のアカウントのパスワードを再設定するには、次のリンクを開いてください。
+
+        {{link}}
+        {{/digits}}
 
         お心当たりのない場合は、このメールを無視してください。パスワードは変わりません。
+
+        {{app}}
+
+        """,
+        .signUp: """
+        アカウントの登録
+
+        {{#digits}}
+        {{email}} でアカウントを登録するには、次の番号を入力してください。
+
+        {{digits}}
+
+        この番号は{{minutes}}分間有効です。
+        {{#link}}
+
+        または、次のリンクを開いてください。
+        {{link}}
+        {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} でアカウントを登録するには、次のリンクを開いてください。
+
+        {{link}}
+        {{/digits}}
+
+        お心当たりのない場合は、このメールを無視してください。アカウントは作成されません。
 
         {{app}}
 
@@ -228,18 +319,23 @@ enum MailTexts {
         .accountExists: """
         すでにアカウントがあります
 
-        {{email}} で新規登録の操作がありましたが、このアドレスのアカウントはすでにあります。ご自身の場合は、ログインしてください。パスワードを再設定するには、次の番号を入力してください。
         {{#digits}}
+        {{email}} で新規登録の操作がありましたが、このアドレスのアカウントはすでにあります。ご自身の場合は、ログインしてください。パスワードを再設定するには、次の番号を入力してください。
 
         {{digits}}
 
         この番号は{{minutes}}分間有効です。
-        {{/digits}}
         {{#link}}
 
         または、次のリンクを開いてください。
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} で新規登録の操作がありましたが、このアドレスのアカウントはすでにあります。ご自身の場合は、ログインしてください。パスワードを再設定するには、次のリンクを開いてください。
+
+        {{link}}
+        {{/digits}}
 
         お心当たりのない場合は、このメールを無視してください。アカウントは変わりません。
 
@@ -249,20 +345,25 @@ enum MailTexts {
         .signIn: """
         ログイン
 
-        {{email}} でログインするには、次の番号を入力してください。
         {{#digits}}
+        {{email}} でログインするには、次の番号を入力してください。
 
         {{digits}}
 
         この番号は{{minutes}}分間有効です。
-        {{/digits}}
         {{#link}}
 
         または、次のリンクを開いてください。
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{email}} でログインするには、次のリンクを開いてください。
 
-        お心当たりのない場合は、このメールを無視してください。番号を他の人に教えないでください。
+        {{link}}
+        {{/digits}}
+
+        お心当たりのない場合は、このメールを無視してください。番号やリンクを他の人に教えないでください。
 
         {{app}}
 
@@ -270,18 +371,23 @@ enum MailTexts {
         .changeEmail: """
         新しいメールアドレスの確認
 
-        {{#oldEmail}}{{oldEmail}} の{{/oldEmail}}アカウントのメールアドレスを {{newEmail}} に変更するには、次の番号を入力してください。
         {{#digits}}
+        {{#oldEmail}}{{oldEmail}} の{{/oldEmail}}アカウントのメールアドレスを {{newEmail}} に変更するには、次の番号を入力してください。
 
         {{digits}}
 
         この番号は{{minutes}}分間有効です。
-        {{/digits}}
         {{#link}}
 
         または、次のリンクを開いてください。
         {{link}}
         {{/link}}
+        {{/digits}}
+        {{^digits}}
+        {{#oldEmail}}{{oldEmail}} の{{/oldEmail}}アカウントのメールアドレスを {{newEmail}} に変更するには、次のリンクを開いてください。
+
+        {{link}}
+        {{/digits}}
 
         お心当たりのない場合は、このメールを無視してください。
 
@@ -308,7 +414,7 @@ enum MailTexts {
         .recoverEmail: """
         メールアドレスが変更されました
 
-        アカウントのメールアドレスが {{email}} から別のアドレスに変更されました。お心当たりのない場合は、次のコードで元に戻せます。
+        アカウントのメールアドレス {{email}} が変更または削除されました。お心当たりのない場合は、次のコードで元に戻せます。
 
         {{code}}
         {{#link}}
@@ -317,7 +423,7 @@ enum MailTexts {
         {{link}}
         {{/link}}
 
-        このコードは7日間有効です。ご自身で変更された場合は、このメールを無視してください。
+        このコードは7日間有効です。使用すると、すべての端末からログアウトされ、パスワードの再設定が必要になります。ご自身で変更された場合は、このメールを無視してください。
 
         {{app}}
 

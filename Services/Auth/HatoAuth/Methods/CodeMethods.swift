@@ -21,29 +21,31 @@ struct CodeMethods: AuthMethods {
         let returnsCode = request.returnCode == true
         try refuse(request, isPrivileged: isPrivileged)
         let subject = try subject(of: request, origin)
-        let isSilent = isPrivileged ? false : try await admit(subject, origin)
         let policy = IssuePolicy(
-            makesAccounts: SignUpPolicy(configuration).allowsCodeSignUp(of: subject.address),
+            makesAccounts: SignUpPolicy(configuration).allowsAccount(of: subject),
             hides: configuration.hidesWhoExists && !isPrivileged)
         var draft = service.newCode(
             subject.type, locale: request.locale ?? configuration.mailLocale, continueUrl: request.continueUrl)
         draft.code.session = subject.session
-        let issued = try await service.write { [self, draft] rows -> CodeRecord? in
-            var queue = try MailQueueChange(configuration.limits, in: rows)
-            guard !isSilent else {
-                try draft.issueNothing(subject, queue, in: rows)
-                return nil
-            }
-            let resolution = try subject.resolve(
-                service, makesAccounts: policy.makesAccounts, now: draft.code.createdAt, in: rows)
-            switch resolution {
-            case .send(let resolved): return try draft.issue(to: resolved, mailed: !returnsCode, &queue, in: rows)
-            case .nobody(let error):
-                guard policy.hides else { throw error }
-                try draft.issueNothing(subject, queue, in: rows)
-                return nil
-            }
-        }.outcome
+        let issue: @Sendable (Bool) async throws -> CodeRecord? = { [self, draft] isSilent in
+            try await service.write { rows -> CodeRecord? in
+                var queue = try MailQueueChange(configuration.limits, in: rows)
+                guard !isSilent else {
+                    try draft.issueNothing(subject, queue, in: rows)
+                    return nil
+                }
+                let resolution = try subject.resolve(
+                    service, makesAccounts: policy.makesAccounts, now: draft.code.createdAt, in: rows)
+                switch resolution {
+                case .send(let resolved): return try draft.issue(to: resolved, mailed: !returnsCode, &queue, in: rows)
+                case .nobody(let error):
+                    guard policy.hides else { throw error }
+                    try draft.issueNothing(subject, queue, in: rows)
+                    return nil
+                }
+            }.outcome
+        }
+        let issued = isPrivileged ? try await issue(false) : try await admitted(subject, origin, issue)
         if !returnsCode { service.mail?.wake() }
         return result(of: issued, subject, request)
     }
@@ -59,7 +61,7 @@ struct CodeMethods: AuthMethods {
     private func refuse(_ request: Auth.Code.Request, isPrivileged: Bool) throws {
         if request.returnCode == true, !isPrivileged { throw AuthError.insufficientPermission }
         switch request.type {
-        case .invite, .recoverEmail:
+        case .invite, .recoverEmail, .signUp:
             throw AuthError.invalidFields([
                 FieldProblem("type", "INVALID_REQ_TYPE", "Codes of the type \(request.type.rawValue) are not requested")
             ])
@@ -110,23 +112,29 @@ struct CodeMethods: AuthMethods {
     }
 
     /// Counts the request by the client, by the address and by the account, and at last among all of them: what one
-    /// client requests too often takes nothing from the others. Returns whether nothing is sent because others have
-    /// requested too much for the address: an error would show from which networks its owner signs in.
-    func admit(_ subject: CodeSubject, _ origin: CallOrigin) async throws -> Bool {
+    /// client requests too often takes nothing from the others. `issue` learns whether nothing is sent because others
+    /// have requested too much for the address: an error would show from which networks its owner signs in. What it
+    /// refuses does not count.
+    func admitted<Outcome: Sendable>(
+        _ subject: CodeSubject, _ origin: CallOrigin,
+        _ issue: @Sendable (_ isSilent: Bool) async throws -> Outcome
+    ) async throws -> Outcome {
         try attempts.admit(.code, from: origin.address)
         let subjects = try await counted(subject, origin)
         switch service.codeRequests.take(subjects) {
         case .admitted: break
         case .silent(let wait):
             guard case .email = subject.account, configuration.hidesWhoExists else { throw tooMany(subject, wait) }
-            return true
+            return try await issue(true)
         case .refused(let wait): throw tooMany(subject, wait)
         }
-        do { try attempts.admitCodeOfAll() } catch {
+        do {
+            try attempts.admitCodeOfAll()
+            return try await issue(false)
+        } catch {
             service.codeRequests.giveBack(subjects)
             throw error
         }
-        return false
     }
 
     private func tooMany(_ subject: CodeSubject, _ wait: Int64) -> AuthError {
@@ -172,14 +180,18 @@ struct CodeMethods: AuthMethods {
 
     // MARK: Codes
 
-    private static let applied: [Auth.CodeType] = [.verifyEmail, .passwordReset, .changeEmail, .invite, .recoverEmail]
+    private static let applied: [Auth.CodeType] = [
+        .verifyEmail, .passwordReset, .changeEmail, .invite, .recoverEmail, .signUp,
+    ]
 
     func check(_ request: Auth.Code.Check, _ origin: CallOrigin) async throws -> Auth.Code.Found {
         let checker = try CodeChecker(
             service, code: request.code, email: request.email, types: Auth.CodeType.allCases)
-        return try await checker.take(from: origin) { [service] code, rows in
-            _ = try CodeUse(service).account(of: code, in: rows)
-            return code.found
+        return try await checker.audited {
+            try await checker.take(from: origin) { [service] code, rows in
+                _ = try CodeUse(service).account(of: code, in: rows)
+                return code.found
+            }
         }
     }
 
@@ -208,10 +220,9 @@ struct CodeMethods: AuthMethods {
             try await checker.take(from: origin) { [service, configuration] code, rows in
                 guard code.takesPassword else { throw AuthError.superfluousNewPassword }
                 guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
-                guard let account = try CodeUse(service).account(of: code, in: rows) else {
-                    throw AuthError.invalidCode
-                }
-                return [account.email, account.username, code.to].compactMap { $0 }
+                let account = try CodeUse(service).account(of: code, in: rows)
+                guard account != nil || code.type == .signUp else { throw AuthError.invalidCode }
+                return (account?.signInNames ?? []) + [code.signUp?.username, code.to].compactMap { $0 }
             }
         }
         let password = try AccountFormPolicy(configuration).newPassword(newPassword, names: names)

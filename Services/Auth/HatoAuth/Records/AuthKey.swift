@@ -98,7 +98,7 @@ enum AuthKey {
         switch type {
         case .recoverEmail: key("o", (uid ?? "").utf8) + [0] + Array(address.utf8)
         case .changeEmail: codes(type, to: address).lower + Array((uid ?? "").utf8)
-        case .verifyEmail, .passwordReset, .signIn, .invite:
+        case .verifyEmail, .passwordReset, .signIn, .invite, .signUp:
             key("b", address.utf8) + [0] + Array(type.rawValue.utf8)
         }
     }

@@ -24,7 +24,9 @@ struct CodeRecord: Sendable {
     var expiresAt: Int64
     /// When the digits expire; nil: it has none.
     var digitsUntil: Int64?
-    /// The account that it makes; only of a code of an accepted sign-up, which is of no account yet.
+    /// The language of the mail to the former address; only of `changeEmail`.
+    var locale: String?
+    /// What the account has that it makes; only of `signUp`.
     var signUp: AcceptedAccount?
     /// Wrong digits so far.
     var tries = 0
@@ -40,8 +42,8 @@ struct CodeRecord: Sendable {
         switch type {
         // The holder of a link signs in with it only together with the address.
         case .signIn: Auth.Code.Found(type: type)
-        case .recoverEmail: Auth.Code.Found(type: type, email: to)
-        default: Auth.Code.Found(type: type, email: signUp == nil ? email : to, newEmail: newEmail)
+        case .recoverEmail, .signUp: Auth.Code.Found(type: type, email: to)
+        default: Auth.Code.Found(type: type, email: email, newEmail: newEmail)
         }
     }
 
@@ -67,6 +69,7 @@ extension CodeRecord: FieldObject {
         .time("createdAt", \.createdAt),
         .time("expiresAt", \.expiresAt),
         .optionalTime("digitsUntil", \.digitsUntil),
+        .optional("locale", \.locale),
         .optional("signUp", \.signUp),
         .required("tries", \.tries))
 
@@ -79,16 +82,14 @@ extension CodeRecord: FieldObject {
     var bytes: [UInt8] { RecordCodec.encode(self) }
 }
 
-/// What a sign-up has that waits for the code of its mail.
+/// What a sign-up has that waits for the code of its mail. Not the password: another person may have signed up with the
+/// address, so that the receiver of the mail sets one.
 struct AcceptedAccount: FieldObject, Sendable {
-    /// Nil only while a row is read.
-    var passwordHash: PasswordHash?
     var username: String?
     var displayName: String?
 
     static let fields = Fields<Self>(
         blank: Self(),
-        .optional("passwordHash", \.passwordHash),
         .optional("username", \.username),
         .optional("displayName", \.displayName))
 }

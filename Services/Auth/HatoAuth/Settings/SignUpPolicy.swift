@@ -16,6 +16,14 @@ struct SignUpPolicy: Sendable {
     /// Whether the receiver of the mail of an address may make an account with it by a code.
     func allowsCodeSignUp(of email: String?) -> Bool { email.map { codeSignUpProblem(of: $0) == nil } ?? false }
 
+    /// Whether a code may make an account with its address, or one of an account without credentials.
+    func allowsAccount(of subject: CodeSubject) -> Bool {
+        guard subject.type == .changeEmail, let email = subject.newEmail else {
+            return allowsCodeSignUp(of: subject.address)
+        }
+        return configuration.signUp == .open && isOfDomain(email)
+    }
+
     /// Why that receiver may not; nil: may.
     func codeSignUpProblem(of email: String) -> AuthError? {
         guard configuration.allowsCodeSignIn else { return .operationNotAllowed }
@@ -26,6 +34,10 @@ struct SignUpPolicy: Sendable {
         } catch {
             return .invalidFields([error])
         }
+    }
+
+    private func isOfDomain(_ email: String) -> Bool {
+        (try? AccountFormPolicy(configuration, isOwn: true).email(email)) != nil
     }
 
     /// Where only some domains may sign up, an account without e-mail address is of none of them.
