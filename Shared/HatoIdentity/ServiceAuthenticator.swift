@@ -99,8 +99,9 @@ public final class ServiceAuthenticator: Authenticator {
 
     // MARK: Authenticator
 
-    public func remembered(_ credential: String) -> Caller? {
-        let digest = Self.digest(credential)
+    public func remembered(_ credential: String) -> Caller? { remembered(Self.digest(credential)) }
+
+    private func remembered(_ digest: SHA256Digest) -> Caller? {
         if administratorKeys.contains(digest) { return .administrator }
         if let service = configuration.serviceKeys.service(digest) { return .service(service) }
         let now = now()
@@ -111,16 +112,17 @@ public final class ServiceAuthenticator: Authenticator {
     }
 
     public func authenticate(_ credential: String) async throws -> Caller {
-        if let caller = remembered(credential) { return caller }
+        let digest = Self.digest(credential)
+        if let caller = remembered(digest) { return caller }
         do {
-            return .user(try verify(credential).caller)
+            return .user(try verify(credential, digest).caller)
         } catch TokenError.unknownKey(let kid) where !kid.isEmpty && fetchKeys != nil {
             try await fetchKey(kid, of: credential)
         } catch {
             throw error.rpcError
         }
         do {
-            return .user(try verify(credential).caller)
+            return .user(try verify(credential, digest).caller)
         } catch {
             throw error.rpcError
         }
@@ -129,8 +131,11 @@ public final class ServiceAuthenticator: Authenticator {
     /// Verifies an ID token with the current keys, and caches it.
     /// Throws `TokenError` for a token that is not valid now.
     public func verify(_ idToken: String) throws(TokenError) -> VerifiedToken {
+        try verify(idToken, Self.digest(idToken))
+    }
+
+    private func verify(_ idToken: String, _ digest: SHA256Digest) throws(TokenError) -> VerifiedToken {
         let now = now()
-        let digest = Self.digest(idToken)
         while true {
             let (verifier, replacements) = state.withLock { ($0.verifier, $0.replacements) }
             let token = try verifier.verify(idToken, now: now)

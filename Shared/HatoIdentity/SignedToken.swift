@@ -18,10 +18,11 @@ public struct SignedToken: Sendable {
     /// Throws `TokenError.malformed` for a text that is no JWT, or that is longer than `bytesMax`.
     public init(_ token: String, bytesMax: Int) throws(TokenError) {
         guard token.utf8.count <= bytesMax else { throw .malformed }
-        let bytes = Array(token.utf8)
-        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerBytes = Base64.url.decode(parts[0]),
-            let signature = Base64.url.decode(parts[2]),
+        let (bytes, dot) = (Array(token.utf8), UInt8(ascii: "."))
+        guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
+            !bytes[(first + 1)..<last].contains(dot),
+            let headerBytes = Base64.url.decode(bytes[..<first]),
+            let signature = Base64.url.decode(bytes[(last + 1)...]),
             case .object(let header)? = try? JSONParser.parse(headerBytes, depth: 4),
             header["crit"] == nil, header["typ"] == nil || header["typ"]?.string != nil
         else { throw .malformed }
@@ -29,8 +30,8 @@ public struct SignedToken: Sendable {
         kid = header["kid"]?.string
         type = header["typ"]?.string
         self.signature = signature
-        signedInput = Array(bytes[..<parts[1].endIndex])
-        payload = parts[1]
+        signedInput = Array(bytes[..<last])
+        payload = bytes[(first + 1)..<last]
     }
 
     /// The claims, whose objects and arrays are at most `depth` deep. Throws `TokenError.malformed`.
