@@ -124,6 +124,8 @@ extension AuthConfiguration {
             mailLocale = locale
         }
         mail = try MailConfiguration(setting)
+        // The file of authorities is read here: one that is wrong is a wrong setting.
+        _ = try mail?.makeDestination()
         if signUpAlwaysAccepts, mail == nil {
             throw MailFieldError("sign-up-always-accepts", "needs mails: give mail-url or mailbox too")
         }

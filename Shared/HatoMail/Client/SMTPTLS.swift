@@ -22,7 +22,8 @@ struct SMTPTLS: Sendable {
             }
             context = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw MailFieldError("mail-authority-file", "must be readable, with certificates in PEM")
+            throw MailFieldError(
+                "mail-authority-file", "must be readable, with certificates in PEM: \(authorityFile ?? "none given")")
         }
     }
 

@@ -229,6 +229,21 @@ struct AcceptedSignUpTests {
         #expect(try await bench.service.signUps.signUp(password, CallOrigin()).uid == session.uid)
     }
 
+    /// A provider whose users choose any address shows no more.
+    @Test func anAddressThatNoProviderProvesIsLeftOut() async throws {
+        let bench = try await bench(MailCatcher())
+        let issuer = try TestIssuer()
+        try await bench.trust(issuer) { $0.trustsEmail = false }
+        _ = try await makeUser(bench, "taken@example.com")
+        for email in [Self.masuo, "taken@example.com"] {
+            let token = try bench.token(issuer, "sub-of-\(email)") {
+                ($0["email"], $0["email_verified"]) = (.string(email), true)
+            }
+            let session = try await bench.signIn(provider: token).session
+            #expect(try await bench.service.users.user(Auth.Users.Get(uid: session.uid)).email == nil, "\(email)")
+        }
+    }
+
     @Test func theSettingNeedsMails() async throws {
         let bench = try await AuthBench.open()
         var settings = Auth.Settings.Set()

@@ -192,7 +192,9 @@ struct ProviderSignIn: Sendable {
                     "idToken", "MISSING_EMAIL", "The token has no e-mail address: accounts are for some domains")
             ])
         }
-        if let email {
+        // Otherwise an address that nothing proves would show whether it is taken.
+        let mayTell = !configuration.signUpAlwaysAccepts || email == provenEmail(provider)
+        if let email, mayTell {
             guard try rows.row(AuthKey.email(email)) == nil else { throw AuthError.emailExists }
             account.email = email
             account.emailVerified = email == provenEmail(provider)
