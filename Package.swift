@@ -189,8 +189,8 @@ let package = Package(
         unitTests(
             of: "HatoAuth",
             [
-                "HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto,
-                cryptoExtras, logging,
+                "HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity",
+                "TestStores", crypto, cryptoExtras, logging,
             ]),
         unitTests(of: "HatoFetch", ["HatoRuntime"]),
         unitTests(

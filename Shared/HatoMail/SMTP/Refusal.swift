@@ -1,13 +1,16 @@
 /// Decides what a reply that is no success means for the message.
 ///
-/// A server's 5xx before MAIL (a wrong password, no STARTTLS, no service) is about the server or its settings: it is no
-/// reason to drop messages, so it is temporary.
+/// A server's 5xx before RCPT (a wrong password, no STARTTLS, a sender that it does not take) is about the server or
+/// its settings: it is no reason to drop messages, so it is temporary.
 enum Refusal {
     /// Scalars of the text of replies.
     static let textMax = 300
 
-    static func outcome(_ reply: SMTPReply, at step: MailFailure.Step, hiding secrets: [String]) -> MailOutcome {
-        let concernsServer = isAboutServer(reply.code, at: step)
+    /// - Parameter needsUTF8: whether the recipient does: MAIL has the parameter for it.
+    static func outcome(
+        _ reply: SMTPReply, at step: MailFailure.Step, needsUTF8: Bool, hiding secrets: [String]
+    ) -> MailOutcome {
+        let concernsServer = step == .sender && !needsUTF8 || isAboutServer(reply.code, at: step)
         let failure = MailFailure(
             step: step, code: reply.code, text: text(reply, at: step, hiding: secrets), concernsServer: concernsServer)
         return reply.code >= 500 && !concernsServer ? .permanent(failure) : .temporary(failure)

@@ -150,7 +150,8 @@ struct SMTPStateMachine: Hashable {
         case .reset where isDone: return becomeReady()
         default:
             guard reply.code >= 400 else { return unexpected(reply) }
-            return refused(Refusal.outcome(reply, at: step, hiding: secrets))
+            let needsUTF8 = envelope?.recipient.needsUTF8 == true
+            return refused(Refusal.outcome(reply, at: step, needsUTF8: needsUTF8, hiding: secrets))
         }
     }
 
@@ -221,11 +222,13 @@ struct SMTPStateMachine: Hashable {
         state = .sender
         guard envelope.needsUTF8 else { return send("MAIL FROM:<\(envelope.sender.text)>", .sender) }
         guard extensions.hasUTF8 else {
+            // The sender is that of all messages.
+            let isOfAll = envelope.sender.needsUTF8
             let failure = MailFailure(
                 step: .sender,
                 text: "the server takes no addresses with letters beyond ASCII before the @ (SMTPUTF8)",
-                concernsServer: false)
-            return ended(.permanent(failure))
+                concernsServer: isOfAll)
+            return ended(isOfAll ? .temporary(failure) : .permanent(failure))
         }
         let body = extensions.hasEightBit ? " BODY=8BITMIME" : ""
         return send("MAIL FROM:<\(envelope.sender.text)>\(body) SMTPUTF8", .sender)

@@ -2,6 +2,8 @@ import HatoMail
 import HatoModel
 import HatoRPC
 import HatoStorage
+import Synchronization
+import TestStores
 import Testing
 
 @testable import HatoAuth
@@ -52,6 +54,57 @@ struct MailOrderTests {
         #expect(try await bench.queue().first?.error == "RCPT: 421 <a@example.com>: not now", "administrators read it")
     }
 
+    @Test(arguments: [450, 550])
+    func aServerThatRefusesManyMailsInARowIsNoHealthyOne(code: Int) async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        let refusal = MailCatcher.failure(code)
+        mails.outcome(code < 500 ? .temporary(refusal) : .permanent(refusal))
+        for index in 0..<5 {
+            try await bench.request(.signIn, "a\(index)@example.com")
+            bench.pass(seconds: 1)
+        }
+        let pause = try await bench.sendMails()
+        #expect(bench.service.health.checks["mail"] == .string("RCPT: \(code)"))
+        #expect(bench.service.health.status == .degraded)
+        // Those that wait would be refused as well; waiting does not help those that are refused for good.
+        #expect(mails.mails.count == (code < 500 ? 3 : 5) && (pause == nil) == (code >= 500))
+        bench.pass(seconds: 3_600)
+        try await bench.sendMails()
+        #expect(bench.service.health.status == .degraded, "no mail has been taken since")
+        mails.outcome(.accepted)
+        bench.pass(seconds: 3_600)
+        try await bench.request(.signIn, "b@example.com")
+        try await bench.sendMails()
+        #expect(bench.service.health.status == .ready && mails.mails.last?.to == "b@example.com")
+    }
+
+    @Test func oneMailThatIsRefusedAgainAndAgainSaysNothingOfTheServer() async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        mails.outcome(.temporary(MailCatcher.failure()))
+        try await bench.request(.signIn, "a@example.com")
+        for _ in 0..<4 {
+            try await bench.sendMails()
+            bench.pass(seconds: 121)
+        }
+        #expect(mails.mails.count > 2 && bench.service.health.status == .ready)
+    }
+
+    @Test func aServerIsHealthyAgainWhenNoMailIsLeft() async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        mails.outcome(.temporary(MailCatcher.failure(nil, concernsServer: true)))
+        try await bench.request(.signIn, "a@example.com")
+        try await bench.sendMails()
+        bench.pass(seconds: 301)
+        try await bench.sendMails()
+        #expect(bench.service.health.status == .degraded)
+        bench.pass(seconds: 301)
+        #expect(try await bench.sendMails() == nil)
+        #expect(mails.mails.count == 2 && bench.service.health.status == .ready, "its digits have expired")
+    }
+
     @Test func mailsToProvedAddressesOfAccountsGoFirst() async throws {
         let mails = MailCatcher()
         let bench = try await bench(mails)
@@ -76,13 +129,15 @@ struct MailOrderTests {
 
     @Test func aMailWhoseRecordCannotBeWrittenIsSentOnce() async throws {
         let mails = MailCatcher()
-        let bench = try await bench(mails)
+        let store = RefusingStore(try MemoryStore())
+        let bench = try await AuthBench.open(on: store, mails: mails) { configuration in
+            do { _ = try configuration.setMail { AuthBench.mailSettings[$0] } } catch { Issue.record(error) }
+        }
         try await bench.request(.signIn, Self.masuo)
-        let figures = try await bench.store.read { try $0.row(AuthKey.mailFigures) }
-        _ = try await bench.store.write { $0.putRow(AuthKey.mailFigures, Array("damaged".utf8)) }
-        for _ in 0..<3 { await #expect(throws: RecordError.self) { try await bench.sendMails() } }
+        store.refuses(true)
+        for _ in 0..<3 { await #expect(throws: StoreError.self) { try await bench.sendMails() } }
         #expect(mails.mails.count == 1)
-        _ = try await bench.store.write { $0.putRow(AuthKey.mailFigures, figures ?? []) }
+        store.refuses(false)
         try await bench.sendMails()
         #expect(mails.mails.count == 1)
         #expect(try await bench.queue().isEmpty)
@@ -105,5 +160,20 @@ struct MailOrderTests {
         mails.outcome(.accepted)
         try await bench.sendMails()
         #expect(try await bench.queue().isEmpty)
+    }
+}
+
+/// Refuses writes while a test says so.
+private final class RefusingStore: WrappedStore {
+    let store: any Store
+    private let isRefusing = Mutex(false)
+
+    init(_ store: any Store) { self.store = store }
+
+    func refuses(_ isRefusing: Bool) { self.isRefusing.withLock { $0 = isRefusing } }
+
+    func submit(_ write: any StoreWrite) {
+        guard isRefusing.withLock({ $0 }) else { return store.submit(write) }
+        write.ended(.failure(StoreError.io("the disk is full")))
     }
 }

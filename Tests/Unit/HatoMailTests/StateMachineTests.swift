@@ -113,6 +113,9 @@ struct StateMachineTests {
         other.establishTLS()
         other.replies("220 ready", Mails.offersLess)
         #expect(other.outcome?.isPermanent == true && !other.isClosed)
+        var refused = try Conversation.atMail(message: Mails.message(to: "鳩@例え.jp"))
+        refused.replies("553 5.6.7 not here")
+        #expect(refused.outcome?.isPermanent == true, "its parameter may be why")
         // Domains have a form in ASCII, which every server takes.
         other.submit(try Mails.message(to: "masuo@例え.jp"))
         #expect(other.last == "MAIL FROM:<noreply@example.org>\r\n")

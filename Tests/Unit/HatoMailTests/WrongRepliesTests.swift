@@ -10,14 +10,14 @@ struct WrongRepliesTests {
     ]
 
     @Test(arguments: steps.indices)
-    func refusalsBeforeMailAreNoReasonToDropMessages(step: Int) throws {
+    func refusalsBeforeTheRecipientAreNoReasonToDropMessages(step: Int) throws {
         for (reply, isPermanent) in [("450 later", false), ("550 no", true), ("530 sign in first", false)] {
             var it = try Conversation.atMail(upTo: step)
             it.replies(reply)
             #expect(it.outcomes.count == 1 && it.failure?.step == Self.steps[step])
             #expect(it.failure?.code == Int(reply.prefix(3)))
-            #expect(it.outcome?.isPermanent == (isPermanent && step >= 5), "\(step) \(reply)")
-            #expect(it.failure?.concernsServer == (step < 5 || reply.hasPrefix("530")))
+            #expect(it.outcome?.isPermanent == (isPermanent && step > 5), "\(step) \(reply)")
+            #expect(it.failure?.concernsServer == (step <= 5 || reply.hasPrefix("530")))
             // The connection is kept when it is about the message.
             #expect(it.isClosed == (step < 5))
             #expect(it.last == (step < 5 ? "QUIT\r\n" : "RSET\r\n"))

@@ -11,8 +11,8 @@ final class MailSender: Sendable {
     private struct State {
         /// Of the server, in a row.
         var failures = 0
-        /// Mails in a row at whose own steps the server has failed.
-        var mailsFailed = 0
+        /// The ids of mails in a row that the server refused, or at whose own steps it has failed; a few at most.
+        var mailsFailed: Set<[UInt8]> = []
         /// Milliseconds since 1970; while it is later, no mail is sent.
         var pausedUntil: Int64 = 0
         /// Why the server accepts no mail; nil while it does.
@@ -99,7 +99,10 @@ final class MailSender: Sendable {
                 }
                 return (mail, try CodeRows.find(mail.code, in: rows))
             }
-            guard let (mail, code) = next else { return nil }
+            guard let (mail, code) = next else {
+                noneWaits()
+                return nil
+            }
             if let nextAt = mail.nextAt, !MailRetryPolicy.isDue(mail, now: now) { return nextAt - now }
             try await send(mail, code, now: now)
         }
@@ -126,21 +129,19 @@ final class MailSender: Sendable {
             metrics.count(.mailSent)
             try await end(mail, with: nil)
         case .permanent(let failure):
-            serverTook()
+            if mailFailed(mail) { serverFailed(failure, pauses: false, random: random) }
             metrics.count(.mailRefused)
             try await end(mail, with: MailRetryPolicy.refused(mail, failure.description))
         case .temporary(let failure):
             metrics.count(.mailDelayed)
             var later = MailRetryPolicy.failed(mail, failure.description, now: environment.now(), random: random)
-            if failure.concernsServer, failure.step.isOfOneMail {
-                // The mail may be why the connection ended: others go first. Those of many are the server's.
-                if mailFailed() >= Self.mailsFailedMax { serverFailed(failure, random: random) }
-            } else if failure.concernsServer {
+            if failure.concernsServer, !failure.step.isOfOneMail {
                 serverFailed(failure, random: random)
                 // The server has not seen the mail: it is as due as before.
                 later.nextAt = mail.nextAt
-            } else {
-                serverTook()
+            } else if mailFailed(mail) {
+                // One mail may itself be why it was refused, or why the connection ended: others go first.
+                serverFailed(failure, random: random)
             }
             try await end(mail, with: later)
         }
@@ -172,19 +173,34 @@ final class MailSender: Sendable {
     }
 
     private static let mailsFailedMax = 3
+    /// Counted as failures of the server: the pause stays below a minute, since the server may take other mails.
+    private static let refusalsMax = 6
 
-    /// Returns how many mails have failed in a row at a step of their own.
-    private func mailFailed() -> Int {
+    /// The server refused a mail, or failed at a step of its own. Returns whether it did so for so many in a row that
+    /// it is the server's failure; if not, the server can be reached, and other mails are sent.
+    private func mailFailed(_ mail: MailRecord) -> Bool {
         state.withLock { state in
-            state.mailsFailed += 1
-            return state.mailsFailed
+            if state.mailsFailed.count < Self.mailsFailedMax { state.mailsFailed.insert(mail.id) }
+            guard state.mailsFailed.count < Self.mailsFailedMax else { return true }
+            state = State(mailsFailed: state.mailsFailed)
+            return false
         }
     }
 
-    private func serverFailed(_ failure: MailFailure, random: Double) {
+    /// Nothing is left by which the server could show that it works again. Refusals in a row stay until it takes a
+    /// mail: it has shown that it does not.
+    private func noneWaits() {
         state.withLock { state in
-            state.failures += 1
+            if state.mailsFailed.count < Self.mailsFailedMax { state = State(mailsFailed: state.mailsFailed) }
+        }
+    }
+
+    /// - Parameter pauses: whether other mails wait; each costs a mail that is refused for good.
+    private func serverFailed(_ failure: MailFailure, pauses: Bool = true, random: Double) {
+        state.withLock { state in
             state.problem = failure.publicWords
+            guard pauses else { return }
+            state.failures = min(state.failures + 1, failure.step.isOfOneMail ? Self.refusalsMax : .max)
             state.pausedUntil =
                 environment.now() + MailRetryPolicy.pause(afterFailures: state.failures, random: random)
         }
