@@ -121,7 +121,7 @@ extension Auth {
             public static let fields = Fields<Self>(
                 blank: Self(),
                 .optional("mail", \.mail, "The id of the mail; exactly one of `mail` and `all`"),
-                .optional("all", \.all, "True: the oldest 1,000 dead mails", example: true))
+                .optional("all", \.all, "True: the oldest 1,000 of them", example: true))
 
             public init(mail: String? = nil, all: Bool? = nil) {
                 self.mail = mail

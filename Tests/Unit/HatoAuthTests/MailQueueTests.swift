@@ -250,6 +250,7 @@ struct MailQueueTests {
         _ = try await bench.store.write { rows in
             rows.putRow(AuthKey.mail(found[0].id), Array("damaged".utf8))
             rows.putRow(AuthKey.code(found[1].code), Array("damaged".utf8))
+            rows.putRow(AuthKey.mailFigures, Array("damaged".utf8))
         }
         #expect(try await bench.queue().count == 2)
         try await bench.sendMails()

@@ -5,8 +5,7 @@ import HatoStorage
 struct CodeDraft: Sendable {
     var code: CodeRecord
     var mail: MailRecord
-    /// Whether the mail has a link, which is of use for longer than digits.
-    var hasLink: Bool
+    let links: CodeLinks
 
     /// Writes the code for an account or an address, and its mail. Returns the code. It reads first and writes after.
     func issue(
@@ -38,8 +37,7 @@ struct CodeDraft: Sendable {
         mail.to = address
         // Anyone can make accounts with addresses of others, or of hosts that answer slowly.
         mail.hasAccount = account?.emailVerified == true && account?.email == address
-        let end = hasLink || code.digitsUntil == nil ? code.expiresAt : code.digitsUntil ?? code.expiresAt
-        mail.until = min(end, code.createdAt + MailRetryPolicy.tryFor)
+        mail.until = min(mail.end(with: code, links), code.createdAt + MailRetryPolicy.tryFor)
         return (code, mail)
     }
 }
@@ -58,7 +56,14 @@ extension AuthService {
             locale: locale, createdAt: now, until: now)
         mail.continueUrl = continueUrl
         mail.nextAt = now
-        let hasLink = configuration.links.actionUrl != nil || continueUrl != nil
-        return CodeDraft(code: code, mail: mail, hasLink: hasLink)
+        return CodeDraft(code: code, mail: mail, links: configuration.links)
+    }
+}
+
+extension MailRecord {
+    /// When the mail is of no use any more: a link is good for longer than digits.
+    func end(with code: CodeRecord, _ links: CodeLinks) -> Int64 {
+        let hasLink = links.actionUrl != nil || continueUrl != nil
+        return hasLink ? code.expiresAt : code.digitsUntil ?? code.expiresAt
     }
 }

@@ -35,9 +35,12 @@ struct MailRetryPolicy: Sendable {
     }
 
     /// The mail at its end without another attempt.
-    static func over(_ mail: MailRecord) -> MailRecord {
+    ///
+    /// - Parameter isOfUse: whether its code is still good.
+    static func over(_ mail: MailRecord, isOfUse: Bool) -> MailRecord {
         var mail = mail
-        mail.error = mail.error ?? "its code expired before the server accepted it"
+        let words = isOfUse ? "the server did not accept it in a day" : "its code expired before the server accepted it"
+        mail.error = mail.error ?? words
         mail.nextAt = nil
         return mail
     }

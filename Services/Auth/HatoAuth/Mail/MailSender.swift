@@ -112,7 +112,10 @@ final class MailSender: Sendable {
     private func send(_ mail: MailRecord, _ code: CodeRecord?, now: Int64) async throws {
         // It was used, or a newer one ended it.
         guard let code else { return try await end(mail, with: nil) }
-        guard now < mail.until else { return try await end(mail, with: MailRetryPolicy.over(mail)) }
+        guard now < mail.until else {
+            let isOfUse = now < mail.end(with: code, composer.links)
+            return try await end(mail, with: MailRetryPolicy.over(mail, isOfUse: isOfUse))
+        }
         let composed: ComposedMail
         do { composed = try composer.compose(mail, code, now: now) } catch {
             return try await end(mail, with: MailRetryPolicy.refused(mail, "\(error)"))

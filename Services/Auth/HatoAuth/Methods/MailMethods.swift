@@ -31,10 +31,13 @@ struct MailMethods: AuthMethods {
 
     func replay(_ request: Auth.Mail.Replay) async throws -> Auth.Mail.Changed {
         let choice = try choice(request.mail, all: request.all)
-        let changed = try await change(choice) { mail, now, queue, rows in
-            guard mail.nextAt == nil, now < mail.until, mail.isOfUse else { return false }
+        let changed = try await change(choice) { [links = configuration.links] mail, now, queue, rows in
+            guard mail.record.nextAt == nil, let code = mail.code, now < mail.record.end(with: code, links) else {
+                return false
+            }
             var again = mail.record
             (again.attempts, again.nextAt, again.error) = (0, now, nil)
+            again.until = min(again.end(with: code, links), now + MailRetryPolicy.tryFor)
             queue.replace(mail.record, with: again, in: rows)
             return true
         }
@@ -69,34 +72,54 @@ struct MailMethods: AuthMethods {
         case oldestDead
     }
 
-    /// A mail, and whether its code is still there.
-    @dynamicMemberLookup
+    /// A mail, and its code if that is still there.
     private struct Chosen {
         var record: MailRecord
-        var isOfUse: Bool
-
-        subscript<Value>(dynamicMember path: KeyPath<MailRecord, Value>) -> Value { record[keyPath: path] }
+        var code: CodeRecord?
     }
 
+    private typealias Change =
+        @Sendable (Chosen, _ now: Int64, inout MailQueueChange, AuthTransaction) -> Bool
+
+    private func change(_ choice: Choice, _ body: @escaping Change) async throws -> Auth.Mail.Changed {
+        switch choice {
+        case .one(let id):
+            let changed = try await service.write { [self] rows in
+                guard let mail = try MailRows.find(id, in: rows) else { throw AuthError.mailNotFound }
+                return try change([mail], countMax: 1, body, in: rows)
+            }.outcome
+            return Auth.Mail.Changed(mails: changed)
+        case .oldestDead: return Auth.Mail.Changed(mails: try await changeOldestDead(body))
+        }
+    }
+
+    /// One page per transaction: the oldest may be of no use any more, and the next ones are.
+    private func changeOldestDead(_ body: @escaping Change) async throws -> Int {
+        var (changed, last): (Int, [UInt8]?) = (0, nil)
+        repeat {
+            let page = try await service.write { [self, changed, last] rows in
+                let mails = try MailRows.dead(after: last, limit: Self.pageMax, in: rows)
+                let count = try change(mails, countMax: Self.pageMax - changed, body, in: rows)
+                return (count: count, last: mails.last?.id)
+            }.outcome
+            (changed, last) = (changed + page.count, page.last)
+        } while last != nil && changed < Self.pageMax
+        return changed
+    }
+
+    /// Reads first and writes after.
     private func change(
-        _ choice: Choice,
-        _ body: @escaping @Sendable (Chosen, _ now: Int64, inout MailQueueChange, AuthTransaction) -> Bool
-    ) async throws -> Auth.Mail.Changed {
-        let changed = try await service.write { [environment, limits = configuration.limits] rows in
-            var queue = try MailQueueChange(limits, in: rows)
-            let mails =
-                switch choice {
-                case .one(let id): try MailRows.find(id, in: rows).map { [$0] } ?? []
-                case .oldestDead: try MailRows.dead(after: nil, limit: Self.pageMax, in: rows)
-                }
-            if mails.isEmpty, case .one = choice { throw AuthError.mailNotFound }
-            let chosen = try mails.map { Chosen(record: $0, isOfUse: try CodeRows.find($0.code, in: rows) != nil) }
-            let now = environment.now()
-            let count = chosen.count { body($0, now, &queue, rows) }
-            if count > 0 { queue.finish(in: rows) }
-            return count
-        }.outcome
-        return Auth.Mail.Changed(mails: changed)
+        _ mails: [MailRecord], countMax: Int, _ body: Change, in rows: AuthTransaction
+    ) throws -> Int {
+        var queue = try MailQueueChange(configuration.limits, in: rows)
+        let chosen = try mails.map { Chosen(record: $0, code: try CodeRows.find($0.code, in: rows)) }
+        let now = environment.now()
+        var count = 0
+        for mail in chosen where count < countMax {
+            if body(mail, now, &queue, rows) { count += 1 }
+        }
+        if count > 0 { queue.finish(in: rows) }
+        return count
     }
 
     private func choice(_ mail: String?, all: Bool?) throws -> Choice {

@@ -85,45 +85,84 @@ struct MailFigures: FieldObject, Hashable {
     static let fields = Fields<Self>(
         blank: Self(), .required("waiting", \.waiting), .required("dead", \.dead), .required("bytes", \.bytes))
 
+    /// Counted anew from the mails where the row cannot be right: it stops no mail.
     static func find(in rows: some StoreReading) throws -> MailFigures {
         guard let row = try rows.row(AuthKey.mailFigures) else { return MailFigures() }
-        return try RecordCodec.decode(Self.self, row, of: "mail figures", unknown: .rejected)
+        let figures = try? RecordCodec.decode(Self.self, row, of: "mail figures", unknown: .rejected)
+        guard let figures, [figures.waiting, figures.dead, figures.bytes].allSatisfy(possible.contains) else {
+            return try counted(in: rows)
+        }
+        return figures
+    }
+
+    /// Sums of them are no overflow.
+    private static let possible = 0...(1 << 40)
+
+    private static func counted(in rows: some StoreReading) throws -> MailFigures {
+        var figures = MailFigures()
+        try rows.rows(AuthKey.mails) { key, value in
+            if let mail = try? MailRecord(Array(key.dropFirst()), value) { figures.count(mail, 1) }
+            return true
+        }
+        return figures
+    }
+
+    mutating func count(_ mail: MailRecord, _ sign: Int) {
+        if mail.nextAt == nil { dead += sign } else { waiting += sign }
+        bytes = max(0, bytes + sign * mail.bytes.count)
     }
 }
 
 /// A change of the queue in one transaction: it reads what it needs when it is made, and writes after.
 struct MailQueueChange {
     private(set) var figures: MailFigures
-    /// The mail that is deleted for a new one; read only where it may be needed.
-    private var oldestDead: MailRecord?
+    /// The mails that are deleted for a new one; read only where they may be needed.
+    private var oldestDead: ArraySlice<MailRecord> = []
     private let limits: AuthLimits
 
     init(_ limits: AuthLimits, in rows: some StoreReading) throws {
         self.limits = limits
         figures = try MailFigures.find(in: rows)
-        if isFull(for: Self.bytesMax) { oldestDead = try MailRows.dead(after: nil, limit: 1, in: rows).first }
+        guard isFull(figures, for: Self.bytesMax) else { return }
+        // Many are over the limit after it was lowered.
+        let excess = figures.waiting + figures.dead - limits.mailQueueMax + 1
+        let countMax = min(max(excess, Self.deletedAtOnce.lowerBound), Self.deletedAtOnce.upperBound)
+        oldestDead = try MailRows.dead(after: nil, limit: countMax, in: rows)[...]
     }
 
     /// More than any row has.
     private static let bytesMax = 8 << 10
+    /// How many dead mails at most.
+    private static let deletedAtOnce = 32...1_000
 
-    private func isFull(for bytes: Int) -> Bool {
+    private func isFull(_ figures: MailFigures, for bytes: Int) -> Bool {
         figures.waiting + figures.dead >= limits.mailQueueMax || figures.bytes + bytes > limits.mailQueueBytesMax
     }
 
-    /// Throws `AuthError.mailQueueFull`.
+    /// Deletes dead mails where the queue is full. Throws `AuthError.mailQueueFull`.
     mutating func add(_ mail: MailRecord, in rows: some StoreWriting) throws(AuthError) {
-        if isFull(for: mail.bytes.count), let dead = oldestDead {
-            delete(dead, in: rows)
-            oldestDead = nil
-        }
-        guard !isFull(for: mail.bytes.count) else { throw .mailQueueFull }
+        let count = try countDeleted(for: mail)
+        for dead in oldestDead.prefix(count) { delete(dead, in: rows) }
+        oldestDead = oldestDead.dropFirst(count)
         write(mail, in: rows)
     }
 
     /// Throws `AuthError.mailQueueFull` where `add` would.
-    func requireRoom(for mail: MailRecord) throws(AuthError) {
-        if isFull(for: mail.bytes.count), oldestDead == nil { throw .mailQueueFull }
+    func requireRoom(for mail: MailRecord) throws(AuthError) { _ = try countDeleted(for: mail) }
+
+    /// How many dead mails have to go. It is the same for mails that differ in their flags only: an error shows nothing
+    /// of them.
+    private func countDeleted(for mail: MailRecord) throws(AuthError) -> Int {
+        var mail = mail
+        (mail.hasAccount, mail.isOfTakenAddress) = (true, true)
+        let bytes = mail.bytes.count
+        var (left, count) = (figures, 0)
+        for dead in oldestDead where isFull(left, for: bytes) {
+            left.count(dead, -1)
+            count += 1
+        }
+        guard !isFull(left, for: bytes) else { throw .mailQueueFull }
+        return count
     }
 
     mutating func replace(_ before: MailRecord, with mail: MailRecord, in rows: some StoreWriting) {
@@ -134,7 +173,7 @@ struct MailQueueChange {
     mutating func delete(_ mail: MailRecord, in rows: some StoreWriting) {
         rows.deleteRow(AuthKey.mail(mail.id))
         rows.deleteRow(AuthKey.mailIndex(mail))
-        count(mail, -1)
+        figures.count(mail, -1)
     }
 
     func finish(in rows: some StoreWriting) { rows.putRow(AuthKey.mailFigures, RecordCodec.encode(figures)) }
@@ -142,12 +181,7 @@ struct MailQueueChange {
     private mutating func write(_ mail: MailRecord, in rows: some StoreWriting) {
         rows.putRow(AuthKey.mail(mail.id), mail.bytes)
         rows.putRow(AuthKey.mailIndex(mail), [])
-        count(mail, 1)
-    }
-
-    private mutating func count(_ mail: MailRecord, _ sign: Int) {
-        if mail.nextAt == nil { figures.dead += sign } else { figures.waiting += sign }
-        figures.bytes = max(0, figures.bytes + sign * mail.bytes.count)
+        figures.count(mail, 1)
     }
 }
 

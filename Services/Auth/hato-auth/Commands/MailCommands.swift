@@ -36,7 +36,7 @@ struct MailCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The mail, as `mail list` shows it.") var mail: String?
-        @Flag(help: "The oldest 1,000 dead mails.") var all = false
+        @Flag(help: "The oldest 1,000 dead mails whose codes are still valid.") var all = false
 
         func request() throws -> Auth.Mail.Replay { Auth.Mail.Replay(mail: mail, all: all ? true : nil) }
     }
@@ -81,12 +81,16 @@ extension UsersCommand {
         @Option(help: "The id of the user; a random one without it.") var uid: String?
         @Option(help: "The name people see.") var displayName: String?
         @Option(help: "The language of the mail, such as ja.") var locale: String?
+        @Option(help: "The URL where the page behind the link goes on.") var continueUrl: String?
+        @Flag(help: "Send no mail, and show the code.") var returnCode = false
 
         func request() throws -> Auth.Users.Invite {
             var request = Auth.Users.Invite(email: email)
             request.uid = uid
             request.displayName = displayName
             request.locale = locale
+            request.continueUrl = continueUrl
+            request.returnCode = returnCode ? true : nil
             return request
         }
     }
