@@ -23,13 +23,15 @@ public struct MailAddress: Sendable, Hashable, CustomStringConvertible {
         try TextCheck.requireBytes(text, max: 4 * Self.addressBytesMax, field)
         try TextCheck.requireNoControl(text, field)
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, Self.isLocalPart(parts[0]) else {
+        // Some characters become ASCII when composed, such as U+037E, the semicolon.
+        let localPart = parts.first.map { String($0).precomposedStringWithCanonicalMapping } ?? ""
+        guard parts.count == 2, Self.isLocalPart(parts[0]), Self.isLocalPart(localPart[...]) else {
             throw MailFieldError(field, "must be an address such as name@example.com")
         }
         guard let domain = Self.domainInASCII(parts[1]) else {
             throw MailFieldError(field, "must have a domain such as example.com behind the @")
         }
-        localPart = String(parts[0]).precomposedStringWithCanonicalMapping
+        self.localPart = localPart
         self.domain = domain
         guard localPart.utf8.count <= Self.localPartBytesMax,
             localPart.utf8.count + 1 + domain.utf8.count <= Self.addressBytesMax

@@ -135,6 +135,8 @@ struct EmailAddressTests {
             "a@b-.co", "a@b.co ", "a@b.co\n", "a@b,co", "<a@b.co>", "\"a\"@b.co", "a@b.co\u{0}", "a\u{200B}@b.co",
             String(repeating: "a", count: 65) + "@b.co", "a@" + String(repeating: "b", count: 64) + ".co",
             "a@" + String(repeating: "bcd.", count: 70) + "co",
+            // A semicolon once it is composed, and a label of more than 63 bytes in ASCII.
+            "a\u{37E}b@b.co", "a@" + String(repeating: "鳩", count: 60) + ".jp",
         ] {
             #expect(EmailAddress.normalised(text, bytesMax: 254) == nil, "\(text)")
         }
@@ -282,6 +284,22 @@ struct AttemptPolicyTests {
         }
         try ledger.admit(.signIn, from: address(949))
         try ledger.begin(target("949"))
+    }
+
+    @Test func onlyDigitsThatCouldHitACodeCountForAllNetworks() throws {
+        let ledger = ledger {
+            $0.wrongDigits = RateLimit(burst: 2, perMinute: 1)
+            $0.wrongDigitsPerAddress = RateLimit(burst: 50, perMinute: 1)
+        }
+        let address = ClientAddress("192.0.2.1")
+        func guess(_ account: String, metCode: Bool) throws {
+            let target = AttemptLedger.Target(account: account, network: "192.0.2.1")
+            try ledger.beginGuess(target, from: address)
+            ledger.endGuess(target, from: address, isRight: false, metCode: metCode)
+        }
+        for index in 0..<10 { try guess("\(index)", metCode: false) }
+        for index in 10..<12 { try guess("\(index)", metCode: true) }
+        #expect(throws: AuthError.self) { try guess("12", metCode: false) }
     }
 
     @Test func fullLedgerEvictsNoCheckInProgress() throws {

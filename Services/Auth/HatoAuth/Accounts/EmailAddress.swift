@@ -15,7 +15,9 @@ enum EmailAddress {
         let folded = parts[0].lowercased()
         let composed = isPlain(folded) ? folded : folded.precomposedStringWithCanonicalMapping
         let address = "\(composed)@\(domain)"
-        return address.utf8.count <= bytesMax ? address : nil
+        // The composed form may have other characters than what was typed, and the domain in ASCII longer labels.
+        guard address.utf8.count <= bytesMax, (try? MailAddress(address, field: "email")) != nil else { return nil }
+        return address
     }
 
     /// Nil when the text is no domain of mailboxes.
