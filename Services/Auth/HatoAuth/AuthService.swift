@@ -99,7 +99,7 @@ public final class AuthService: Sendable {
         codeRequests = CodeRequestLedger(configuration.limits, now: environment.now)
         mail = MailSender(
             configuration, codeSecrets, to: dependencies.mailDestination,
-            MailSender.Parts(store: store, environment: environment, metrics: metrics))
+            MailSender.Parts(current: current, store: store, environment: environment, metrics: metrics))
         auditWriter = AuditWriter(
             configuration, dependencies.store, dependencies.environment, key: dependencies.refreshKey)
         followers = EventFollowers(

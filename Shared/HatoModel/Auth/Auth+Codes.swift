@@ -260,8 +260,8 @@ extension Field {
         .optional(
             "locale", path,
             """
-            The language of the mail, such as `ja` or `en-GB`, that of the setting `mail-locale` when absent; English \
-            where there is no text in it
+            The language of the mail, such as `ja` or `en-GB`, that of the setting `mail-locale` when absent or where \
+            there is no text in it; English where there is none in that either
             """, example: "ja")
     }
 

@@ -223,6 +223,28 @@ struct CodeRequestTests {
         #expect(mail.text.contains(try #require(mail.link)))
     }
 
+    @Test func noCodeGoesToADomainThatIsNotAllowedAnyMore() async throws {
+        let mails = MailCatcher()
+        let bench = try await AuthBench.mailing(to: mails) { $0.limits.codePauseMs = 0 }
+        _ = try await bench.signUp(Self.masuo)
+        func allow(_ domains: [String]) async throws {
+            var request = Auth.Settings.Set()
+            request.continueDomains = domains
+            _ = try await bench.service.settings.set(request)
+        }
+        for seconds: Int64 in [0, 601] {
+            try await allow(["chat.example.com"])
+            try await bench.request(.passwordReset, Self.masuo) { $0.continueUrl = "https://chat.example.com/" }
+            try await allow([])
+            bench.pass(seconds: seconds)
+            try await bench.sendMails()
+        }
+        let mail = try #require(mails.mails.first)
+        #expect(mails.mails.count == 1 && mail.digits != nil && mail.link == nil && !mail.text.contains("https:"))
+        let error = try #require(try await bench.queue(.dead).first?.error)
+        #expect(error.hasPrefix("continueUrl is not allowed"), "without the digits it has nothing")
+    }
+
     @Test func timesOfTheFutureBlockNoRequest() {
         let policy = CodeRequestPolicy(pauseMs: 60_000, perHourMax: 5)
         #expect(policy.wait([10_000_000], now: 5_000_000) == nil)

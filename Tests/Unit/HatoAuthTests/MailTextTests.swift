@@ -90,6 +90,36 @@ struct MailTextTests {
         }
     }
 
+    @Test func languagesAreLookedForFromTheNarrowestToTheServersOwn() async throws {
+        try await inFolder { folder in
+            for language in ["zh-Hant", "fr", "de", "notes.d"] {
+                try FileManager.default.createDirectory(
+                    atPath: "\(folder)/\(language)", withIntermediateDirectories: true)
+            }
+            for file in ["zh-Hant/signIn", "fr/signin", "notes.d/signIn"] {
+                try "\(file)\n\n{{digits}}".write(
+                    toFile: "\(folder)/\(file).mustache", atomically: true, encoding: .utf8)
+            }
+            let templates = try MailTemplates(folder: folder)
+            func subject(_ name: MailText, _ locale: String, _ mailLocale: String) throws -> String {
+                try templates.text(name, locale: locale, mailLocale: mailLocale, values()).subject
+            }
+            #expect(try subject(.signIn, "zh_Hant_TW", "ja") == "zh-Hant/signIn")
+            #expect(try subject(.passwordReset, "zh-Hant-TW", "ja-JP") == "パスワードの再設定")
+            #expect(try subject(.signIn, "zh", "zh-Hant") == "zh-Hant/signIn")
+            #expect(try subject(.passwordReset, "fr", "fr") == "Set a new password")
+            let configuration = try MailConfiguration {
+                ["mailbox": "\(folder)/mails", "mail-templates": folder][$0]
+            }
+            // Each names its folder.
+            let warnings = try #require(configuration).warnings
+            #expect(warnings.count == 3, "\(warnings)")
+            for (warning, language) in zip(warnings, ["de", "fr", "notes.d"]) {
+                #expect(warning.contains("\(folder)/\(language) "), "\(warning)")
+            }
+        }
+    }
+
     @Test(arguments: [
         "Subject\nno empty line {{digits}}", "\n\n{{digits}}", "Subject\n\nwithout the code", "Subject\n\n{{#digits}}",
         "Subject\n\n{{digits", "Subject",

@@ -6,20 +6,25 @@ struct MailComposer: Sendable {
     let configuration: MailConfiguration
     let links: CodeLinks
     let secrets: CodeSecrets
-    /// Where the sender has no name.
-    let project: String
+    let current: CurrentConfiguration
 
     /// Throws `MailFieldError` for a mail that cannot be sent as it is.
     func compose(_ mail: MailRecord, _ code: CodeRecord, now: Int64) throws -> ComposedMail {
         let long = secrets.text(code)
         // Digits that are over when the mail arrives would only confuse.
         let digits = code.digitsUntil.flatMap { $0 > now ? secrets.digits(code) : nil }
+        let settings = current.configuration
+        // Its domain may have been taken off the setting since the request: then no code goes there.
+        let isAllowed = (try? links.check(mail.continueUrl, domains: settings.continueDomains)) != nil
         let link = links.link(
-            code.type, code: long, locale: mail.locale, continueUrl: mail.continueUrl)
+            code.type, code: long, locale: mail.locale, continueUrl: isAllowed ? mail.continueUrl : nil)
+        guard digits != nil || link != nil || !CodeLifetimes.hasDigits(code.type) else {
+            throw MailFieldError("continueUrl", "is not allowed any more, and the digits have expired")
+        }
         let text = try configuration.templates.text(
-            mail.text, locale: mail.locale,
+            mail.text, locale: mail.locale, mailLocale: settings.mailLocale,
             MailTemplates.Values(
-                app: configuration.from.displayName ?? project,
+                app: configuration.from.displayName ?? settings.project,
                 email: code.type == .recoverEmail ? code.to : code.email ?? code.to, newEmail: code.newEmail,
                 oldEmail: code.type == .changeEmail ? code.email : nil, digits: digits,
                 minutes: max(1, ((code.digitsUntil ?? now) - now) / 60_000),

@@ -26,6 +26,7 @@ struct MailConfiguration: Sendable {
             return nil
         }
         templates = try MailTemplates(folder: setting("mail-templates"))
+        warnings = templates.warnings
         if let folder {
             guard url == nil else { throw MailFieldError("mailbox", "contradicts mail-url; set one of both") }
             destination = .folder(try MailboxFolder(folder))
@@ -37,7 +38,7 @@ struct MailConfiguration: Sendable {
         }
         from = try Self.address(text)
         let password = try setting("mail-password-file").map { try Self.password($0) }
-        warnings = password?.warning.map { [$0] } ?? []
+        if let warning = password?.warning { warnings.append(warning) }
         destination = .server(
             try SMTPConfiguration(
                 url: MailURL(url ?? ""), password: password?.text,

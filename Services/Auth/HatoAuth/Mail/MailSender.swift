@@ -43,7 +43,7 @@ final class MailSender: Sendable {
     ) {
         guard let destination, let mail = configuration.mail else { return nil }
         composer = MailComposer(
-            configuration: mail, links: configuration.links, secrets: secrets, project: configuration.project)
+            configuration: mail, links: configuration.links, secrets: secrets, current: service.current)
         self.destination = destination
         limits = configuration.limits
         store = service.store
@@ -53,6 +53,7 @@ final class MailSender: Sendable {
 
     /// What it uses of the service.
     struct Parts {
+        var current: CurrentConfiguration
         var store: any Store
         var environment: AuthEnvironment
         var metrics: AuthMetrics

@@ -44,6 +44,8 @@ struct MailTemplates: Sendable {
     private static let (fileBytesMax, languagesMax) = (64 << 10, 100)
 
     private var templates: [String: [MailText: MustacheTemplate]] = [:]
+    /// What operators should know about the folder.
+    private(set) var warnings: [String] = []
 
     /// The texts of the service, and in their place those of `folder`. Throws `MailFieldError` for a file that is no
     /// template, or that does not show the code.
@@ -58,10 +60,19 @@ struct MailTemplates: Sendable {
                 "mail-templates", "names a folder that cannot be read, or has too many files: \(folder)")
         }
         for language in languages.sorted() {
-            guard let locale = MailLocale(language)?.languages.first else { continue }
-            for name in MailText.allCases {
-                let path = "\(folder)/\(language)/\(name.rawValue).mustache"
-                guard FileManager.default.fileExists(atPath: path) else { continue }
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(language)")) ?? []
+            let locale = MailLocale(language)?.languages.first
+            let names = locale == nil ? [] : MailText.allCases.filter { files.contains($0.file) }
+            let isMisnamed = files.contains { file in
+                file.hasSuffix(".mustache") && !names.contains { $0.file == file }
+            }
+            if isMisnamed || locale != nil && names.isEmpty {
+                let words = "has no text, or a file that is none; texts are named as in ja/\(MailText.signIn.file)"
+                warnings.append("setting mail-templates: \(folder)/\(language) \(words)")
+            }
+            guard let locale else { continue }
+            for name in names {
+                let path = "\(folder)/\(language)/\(name.file)"
                 guard let data = FileManager.default.contents(atPath: path), data.count <= Self.fileBytesMax,
                     let text = String(data: data, encoding: .utf8)
                 else {
@@ -93,10 +104,12 @@ struct MailTemplates: Sendable {
         templates[language, default: [:]][name] = template
     }
 
-    /// The text of a mail in a language, or in English where there is none in it.
-    func text(_ name: MailText, locale: String, _ values: Values) throws -> Text {
-        let languages = MailLocale(locale)?.languages ?? []
-        let template = (languages + [Self.fallback]).lazy.compactMap { templates[$0]?[name] }.first
+    /// The text of a mail in a language; where there is none in it that in the one of `mailLocale`, then in English.
+    func text(
+        _ name: MailText, locale: String, mailLocale: String = fallback, _ values: Values
+    ) throws -> Text {
+        let languages = [locale, mailLocale, Self.fallback].lazy.flatMap { MailLocale($0)?.languages ?? [] }
+        let template = languages.compactMap { templates[$0]?[name] }.first
         guard let template, let text = Self.render(template, values) else {
             throw MailFieldError("mail-templates", "has no text for \(name.rawValue)")
         }
@@ -110,6 +123,10 @@ struct MailTemplates: Sendable {
         guard !subject.isEmpty, lines.count > 2, lines[1].allSatisfy(\.isWhitespace) else { return nil }
         return Text(subject: subject, body: lines.dropFirst(2).joined(separator: "\n"))
     }
+}
+
+extension MailText {
+    fileprivate var file: String { "\(rawValue).mustache" }
 }
 
 /// The language of a mail, as requests name it: `ja`, `en-GB`, `zh_Hant`.
@@ -135,11 +152,10 @@ struct MailLocale: Sendable, Hashable {
         ])
     }
 
-    /// In the order in which texts are looked for.
+    /// In the order in which texts are looked for: `zh-hant-tw`, `zh-hant`, `zh`.
     var languages: [String] {
-        let folded = text.lowercased().replacing("_", with: "-")
-        let language = String(folded.prefix { $0 != "-" })
-        return folded == language ? [language] : [folded, language]
+        let subtags = text.lowercased().split { $0 == "-" || $0 == "_" }
+        return subtags.indices.reversed().map { subtags[...$0].joined(separator: "-") }
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
