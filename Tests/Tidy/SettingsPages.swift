@@ -45,4 +45,13 @@ import Testing
             try GeneratedPage(path: page.path, text: text).isUpToDate(),
             "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
     }
+
+    @Test func composePassesEverySettingOfMails() throws {
+        let lines = try Repository().text("compose.yaml").split(separator: "\n")
+        let passed = lines.map { $0.trimmingCharacters(in: .whitespaces) }
+        for setting in ServeSettings.mail {
+            let variable = "HATO_AUTH_\(setting.name.uppercased().replacing("-", with: "_")):"
+            #expect(passed.contains(variable), "compose.yaml lacks \(variable) in the environment of auth")
+        }
+    }
 }
