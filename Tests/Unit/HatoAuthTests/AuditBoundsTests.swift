@@ -98,6 +98,29 @@ struct AuditBoundsTests {
         #expect(try await rowCount(bench) == 2)
     }
 
+    /// A user makes any number of entries, and must not displace what shows what others did.
+    @Test func entriesOfAdministratorsGoLast() async throws {
+        let bench = try await AuthBench.open { $0.limits.auditBytesMax = 20_000 }
+        var administrator = AuditedCall("auth.settings.set", CallOrigin(caller: .administrator))
+        administrator.by = "administrator"
+        try await AuditedCall.$current.withValue(administrator) {
+            var settings = Auth.Settings.Set()
+            settings.passwordLengthMin = 16
+            _ = try await bench.service.settings.set(settings)
+        }
+        let session = try await bench.signUp()
+        for number in 0..<200 {
+            bench.pass(seconds: 1)
+            _ = try await bench.service.sessionList.fork(
+                Auth.Sessions.Fork(refreshToken: session.refreshToken, label: "widget \(number)"), CallOrigin())
+        }
+        await bench.service.auditWriter.keepRoom(bench.service.metrics)
+        let kept = try await figures(bench)
+        #expect(kept.said == kept.are && kept.are <= 20_000)
+        let entries = try await all(bench)
+        #expect(entries.contains { $0.type == .settingsChanged } && !entries.contains { $0.type == .signedUp })
+    }
+
     private func figures(_ bench: AuthBench) async throws -> (said: Int, are: Int) {
         try await bench.store.read { rows in
             let bytes = try AuthKey.auditRanges.reduce(0) { try $0 + Int(rows.bytes(of: $1)) }

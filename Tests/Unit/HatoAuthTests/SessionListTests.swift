@@ -110,6 +110,20 @@ struct SessionListTests {
         #expect(try await list(bench, origin).map(\.current) == [true])
     }
 
+    @Test func oneUserForksSoManyTimes() async throws {
+        let bench = try await AuthBench.open { $0.limits.profileChanges = RateLimit(burst: 3, perMinute: 1) }
+        let session = try await bench.signUp()
+        func fork(_ number: Int) async -> RPCError? {
+            let origin = CallOrigin(address: ClientAddress("2001:db8:0:\(number)::1"))
+            return await wireError {
+                try await bench.service.sessionList.fork(
+                    Auth.Sessions.Fork(refreshToken: session.refreshToken, label: "widget"), origin)
+            }
+        }
+        for number in 0..<3 { #expect(await fork(number) == nil) }
+        #expect(await fork(3)?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
     @Test func forksEndWithTheirSession() async throws {
         let bench = try await AuthBench.open()
         func fork(_ session: Auth.Session) async throws -> Auth.Session {

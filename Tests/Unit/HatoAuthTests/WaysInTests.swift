@@ -26,10 +26,11 @@ struct WaysInTests {
         #expect(await delete([.email, .password]) == "LAST_SIGN_IN_METHOD")
         _ = try await bench.apply(try #require(try await bench.code(.verifyEmail).code))
         var settings = Auth.Settings.Set()
-        settings.codeSignIn = false
+        // A code sets a password, too, where passwords sign in.
+        (settings.codeSignIn, settings.passwordSignIn) = (false, false)
         _ = try await bench.service.settings.set(settings)
         #expect(await delete() == "LAST_SIGN_IN_METHOD")
-        settings.codeSignIn = true
+        (settings.codeSignIn, settings.passwordSignIn) = (true, true)
         _ = try await bench.service.settings.set(settings)
         let silent = try await AuthBench.open(since: bench)
         let refused = await wireError { try await update(silent, session) { $0.deleteAttributes = [.password] } }
@@ -38,6 +39,23 @@ struct WaysInTests {
         let result = try await update(bench, session) { $0.deleteAttributes = [.password] }
         #expect(result.account.passwordUpdatedAt == nil && result.account.email == "masuo@example.com")
         #expect(await wireError { try await bench.signIn() } != nil)
+    }
+
+    /// Its password signs in to nothing any more: it cannot sign in again before it takes another way.
+    @Test func anAccountWithoutAWayTakesOneAtAnyTime() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let issuer = try TestIssuer()
+        try await bench.trust(issuer)
+        var settings = Auth.Settings.Set()
+        settings.passwordSignIn = false
+        bench.pass(seconds: 3_000)
+        let held = try await bench.refresh(session.refreshToken)
+        let late = await bench.refusal(provider: try bench.token(issuer)) { $0.link = held.idToken }
+        #expect(late == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        _ = try await bench.service.settings.set(settings)
+        let linked = try await bench.signIn(provider: try bench.token(issuer)) { $0.link = held.idToken }
+        #expect(linked.session.uid == session.uid)
     }
 
     @Test func eachWayCountsWhereItIsOn() throws {

@@ -10,11 +10,13 @@ struct WaysIn: Sendable {
         let configuration = service.configuration
         self.init(
             allowsPassword: configuration.allowsPasswordSignIn,
-            mailsCodes: configuration.allowsCodeSignIn && service.mail != nil, providers: service.providers.ids)
+            // A code also sets a password.
+            mailsCodes: (configuration.allowsCodeSignIn || configuration.allowsPasswordSignIn) && service.mail != nil,
+            providers: service.providers.ids)
     }
 
     /// - Parameters:
-    ///   - mailsCodes: Whether people sign in with a code of a mail, and mails are sent.
+    ///   - mailsCodes: Whether people sign in with a code of a mail, or set a password, and mails are sent.
     ///   - providers: The ids of those that are set.
     init(allowsPassword: Bool, mailsCodes: Bool, providers: [String]) {
         self.allowsPassword = allowsPassword
@@ -24,8 +26,7 @@ struct WaysIn: Sendable {
 
     /// Whether there is one. An address that was never confirmed may be that of another person.
     func isLeft(_ account: AccountRecord) -> Bool {
-        let getsCodes = account.email != nil && (account.emailVerified || account.signsInWithCode)
-        return (allowsPassword && account.passwordHash != nil) || (mailsCodes && getsCodes)
+        (allowsPassword && account.passwordHash != nil) || (mailsCodes && account.emailVerified)
             || account.signsInWithCustomToken || account.identities.contains { providers.contains($0.provider) }
     }
 

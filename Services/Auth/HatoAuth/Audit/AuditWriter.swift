@@ -62,31 +62,38 @@ final class AuditWriter: Sendable {
 
     /// Deletes entries that are kept no longer, the oldest first, a page per transaction, until the task is cancelled.
     func forget(olderThanDays days: Int64) async throws {
-        let old = environment.now() - days * 86_400_000
+        var page = AuditRows.OldPage(before: environment.now() - days * 86_400_000, countMax: Self.pageMax)
         while !Task.isCancelled {
-            let count = try await delete { _, rows in
-                try AuditRows.oldest(before: old, countMax: Self.pageMax, in: rows)
-            }
-            guard count > 0 else { return }
+            let old = try await delete { [page] _, rows in try AuditRows.oldest(page, in: rows) }
+            guard let next = old?.next else { return }
+            page.from = next
         }
     }
 
     /// Deletes the oldest entries while all of them have more bytes than they may: then some more, so that it is not
-    /// due again at once.
+    /// due again at once. What administrators and services did goes last: users make any number of entries.
     func keepRoom(_ metrics: AuthMetrics) async {
         do {
             guard try await store.read({ try StoreFigures.find(in: $0) }).auditBytes > bytesMax else { return }
             try await correctFigures()
             var dropped = 0
+            var page = AuditRows.OldPage(countMax: Self.pageMax, sparesAdministrators: true)
             while !Task.isCancelled {
-                let count = try await delete { [bytesMax] figures, rows in
+                let old = try await delete { [bytesMax, page] figures, rows in
                     let surplus = figures.auditBytes - bytesMax + bytesMax / Self.roomParts
                     guard surplus > 0 else { return nil }
-                    return try AuditRows.oldest(bytesMin: surplus, countMax: Self.pageMax, in: rows)
+                    return try AuditRows.oldest(page, bytesMin: surplus, in: rows)
                 }
-                guard count > 0 else { break }
-                dropped += count
-                metrics.droppedAudits(count)
+                guard let old else { break }
+                dropped += old.count
+                metrics.droppedAudits(old.count)
+                page.from = old.next
+                if old.next == nil {
+                    guard page.sparesAdministrators else { break }
+                    page.sparesAdministrators = false
+                }
+                // Failed sign-ins do not wait for it.
+                await write()
             }
             guard dropped > 0 else { return }
             environment.logger.warning(
@@ -124,17 +131,18 @@ final class AuditWriter: Sendable {
     /// What is deleted besides is one of so many parts of the room.
     private static let roomParts = 64
 
-    /// Deletes a page of entries, nil for none. Returns their number.
+    /// Deletes a page of entries, nil for none. Returns the page.
     private func delete(
         _ choose: @escaping @Sendable (StoreFigures, any StoreTransaction) throws -> AuditRows.Old?
-    ) async throws -> Int {
+    ) async throws -> AuditRows.Old? {
         try await store.write { rows in
             var figures = try StoreFigures.find(in: rows)
-            guard let old = try choose(figures, rows), old.count > 0 else { return 0 }
+            guard let old = try choose(figures, rows) else { return nil }
+            guard old.count > 0 else { return old }
             for key in old.keys { rows.deleteRow(key) }
             figures.addAudit(bytes: -old.bytes)
             figures.put(in: rows)
-            return old.count
+            return old
         }.outcome
     }
 

@@ -40,6 +40,8 @@ struct CodeUse: Sendable {
         guard let before = try self.account(of: code, in: rows) else { throw AuthError.invalidCode }
         let change = code.change(passwordHash)
         var account = change.applied(to: before, now: now)
+        // Where only providers sign in, their identities stay: the owner would have none left.
+        if code.type == .recoverEmail, !WaysIn(service).isLeft(account) { account.identities = before.identities }
         let endsSessions = change.endsSessions(before, account)
         // The thief that changed the address has a session, whatever else is changed back.
         if code.type == .recoverEmail, !endsSessions { account.endTokens(at: now) }

@@ -25,7 +25,11 @@ struct ServiceSecrets: Sendable {
             let refreshKey = try secretRows.refreshKey(in: rows)
             if let ring, let refreshKey {
                 let secrets = ServiceSecrets(ring: ring, refreshKey: refreshKey.secret)
+                let since = try UsedProviderTokens.refusedBefore(in: rows)
                 if keys.isOutdated || refreshKey.isOutdated { try secrets.put(secretRows, in: rows) }
+                // The clock was ahead when the store was restored.
+                let now = environment.now()
+                if let since, since > now { UsedProviderTokens.refuse(issuedBefore: now, in: rows) }
                 return secrets
             }
             guard ring == nil, refreshKey == nil else { throw RecordError(record: "secret", problem: "it is missing") }

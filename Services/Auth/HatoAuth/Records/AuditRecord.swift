@@ -182,26 +182,42 @@ enum AuditRows {
         var count = 0
         /// Of their rows.
         var bytes = 0
+        /// Where the next page begins; nil: there is none.
+        var next: [UInt8]?
     }
 
-    /// The oldest entries from before `time` (milliseconds since 1970; nil: of any time), until they have `bytesMin`
-    /// bytes or are `countMax`.
-    static func oldest(
-        before time: Int64? = nil, bytesMin: Int = .max, countMax: Int, in rows: some StoreReading
-    ) throws -> Old {
-        let end = time.map { AuthKey.audits.lower + UInt64(max(0, $0)).bigEndianBytes } ?? AuthKey.audits.upper
-        var old = Old()
-        try rows.rows(KeyRange(lower: AuthKey.audits.lower, upper: end)) { key, value in
+    /// Which entries are looked at, the oldest first.
+    struct OldPage {
+        /// The `next` of the page before; nil: the first one. It is passed on so that no page reads over what the
+        /// earlier ones have deleted.
+        var from: [UInt8]?
+        /// Those from before this time, in milliseconds since 1970; nil: of any time.
+        var before: Int64?
+        /// So many are looked at.
+        var countMax: Int
+        /// Whether entries of what an administrator or a service has done are left out.
+        var sparesAdministrators = false
+    }
+
+    /// The entries of a page, until they have `bytesMin` bytes.
+    static func oldest(_ page: OldPage, bytesMin: Int = .max, in rows: some StoreReading) throws -> Old {
+        let end = page.before.map { AuthKey.audits.lower + UInt64(max(0, $0)).bigEndianBytes } ?? AuthKey.audits.upper
+        var (old, count) = (Old(), 0)
+        try rows.rows(KeyRange(lower: page.from ?? AuthKey.audits.lower, upper: end)) { key, value in
+            count += 1
+            if count == page.countMax { old.next = key + [0] }
+            let record = try? AuditRecord(value)
+            if page.sparesAdministrators, record?.by != nil { return count < page.countMax }
             old.keys.append(key)
             old.bytes += key.count + value.count
             old.count += 1
             let id = Array(key.dropFirst(AuthKey.audits.lower.count))
-            if let uid = (try? AuditRecord(value))?.uid {
+            if let uid = record?.uid {
                 let ofAccount = AuthKey.audit(id, of: uid)
                 old.keys.append(ofAccount)
                 old.bytes += ofAccount.count
             }
-            return old.count < countMax && old.bytes < bytesMin
+            return count < page.countMax && old.bytes < bytesMin
         }
         return old
     }

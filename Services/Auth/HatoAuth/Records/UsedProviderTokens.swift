@@ -11,9 +11,13 @@ enum UsedProviderTokens {
     /// Whether a token may sign in: it has not yet. A backup does not know which ones signed in after it, so none does
     /// that was issued before a restored store was opened.
     static func isGood(_ identity: ProviderIdentity, in rows: some StoreReading) throws -> Bool {
-        let since = try rows.row(AuthKey.providerTokensSince).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
-        guard identity.issuedAt >= (since ?? 0) / 1000 else { return false }
+        guard identity.issuedAt >= (try refusedBefore(in: rows) ?? 0) / 1000 else { return false }
         return try rows.row(key(identity)) == nil
+    }
+
+    /// The time before which issued tokens are refused, in milliseconds since 1970; nil: none are.
+    static func refusedBefore(in rows: some StoreReading) throws -> Int64? {
+        try rows.row(AuthKey.providerTokensSince).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
     }
 
     /// Refuses what was issued before a time, in milliseconds since 1970.

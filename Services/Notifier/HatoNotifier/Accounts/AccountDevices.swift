@@ -104,6 +104,8 @@ final class AccountDevices: AccountDependents {
     private func sessions(of uid: String) async throws -> Set<String> {
         do {
             var request = Auth.Sessions.List(uid: uid)
+            // The most of one page: each one reads all sessions of the account.
+            request.limit = 1_000
             var sessions: Set<String> = []
             repeat {
                 let page = try await auth.call(request)
