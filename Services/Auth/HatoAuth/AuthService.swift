@@ -69,6 +69,10 @@ public final class AuthService: Sendable {
             mailDestination: try environment.mailDestination ?? configuration.mail?.makeDestination())
         let service = AuthService(configuration, dependencies, authenticator)
         try await FailureKeeper(service).load()
+        if service.configuration.signUpAlwaysAccepts, service.mail == nil {
+            environment.logger.warning(
+                "no address can sign up: signUpAlwaysAccepts (auth.settings) needs mails, and mail-url is not set")
+        }
         return service
     }
 
@@ -198,12 +202,12 @@ public final class AuthService: Sendable {
         var token: RefreshToken
         var device: Device
 
-        /// - Parameter provider: with which the user signed in; nil: with the password, or without any, if it has none.
+        /// - Parameter provider: with which the user signed in; nil: with the password, or without a credential.
         func record(of account: AccountRecord, now: Int64, by provider: SignInProvider? = nil) -> SessionRecord {
             // `validSince` is later for a second after a change that ended tokens, such as a new password.
             let now = max(now, account.validSince * 1000)
             var record = SessionRecord(
-                id: id, uid: account.uid, provider: provider ?? (account.passwordHash == nil ? .anonymous : .password),
+                id: id, uid: account.uid, provider: provider ?? (account.isAnonymous ? .anonymous : .password),
                 authTime: now / 1000,
                 rotation: RefreshRotationStateMachine(currentHash: token.hash, createdAt: now))
             (record.label, record.address) = (device.label, device.network)

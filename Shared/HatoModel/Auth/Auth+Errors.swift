@@ -90,6 +90,7 @@ extension [MethodError] {
         [
             MethodError(.failedPrecondition, "PASSWORD_LOGIN_DISABLED", "OPERATION_NOT_ALLOWED"),
             MethodError(.permissionDenied, "ADMIN_ONLY_OPERATION"),
+            MethodError(.invalidArgument, "UNAUTHORIZED_DOMAIN", data: ["problems"]),
         ] + checkCode + [
             MethodError(
                 .invalidArgument, "MISSING_PASSWORD", "INVALID_REQ_TYPE", "WEAK_PASSWORD", data: ["problems"]),

@@ -188,7 +188,7 @@ extension Auth {
                 newest token of the session; later, for 7 days, the same successor if that was never \
                 presented. Everything else ends the session (`INVALID_REFRESH_TOKEN`), as a third late \
                 repetition in a row does. A session also ends after 30 days without a refresh. The token of one that has \
-                ended says `TOKEN_EXPIRED`
+                ended, or that is not known, says `TOKEN_EXPIRED`
                 """
             ))
 

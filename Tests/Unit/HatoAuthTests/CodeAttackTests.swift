@@ -239,12 +239,7 @@ struct CodeAttackTests {
         let code = try await bench.code(.verifyEmail)
         let digits = try #require(code.digits)
         for _ in 0..<10 { _ = try await bench.check(digits, Self.masuo) }
-        // Where there is no code there is nothing to guess.
-        for index in 0..<20 {
-            #expect(await guess(bench, "b\(index)@example.com", from: "192.0.2.\(index)") == "INVALID_OOB_CODE")
-        }
         for index in 0..<4 {
-            _ = try await bench.code(.signIn, "a\(index)@example.com")
             #expect(await guess(bench, "a\(index)@example.com", from: "192.0.2.\(index)") == "INVALID_OOB_CODE")
         }
         #expect(await guess(bench, "a4@example.com", from: "192.0.2.4") == "TOO_MANY_ATTEMPTS_TRY_LATER")
@@ -267,7 +262,7 @@ struct CodeAttackTests {
 
     @Test func othersDoNotKeepTheOwnerOutWhereTheOwnerHasSignedIn() async throws {
         let bench = try await AuthBench.open {
-            $0.limits.wrongDigits = RateLimit(burst: 30, perMinute: 1)
+            $0.limits.wrongDigits = RateLimit(burst: 100, perMinute: 1)
             $0.limits.failuresFree = 10
             $0.limits.failuresFreePerAccount = 20
         }
@@ -276,10 +271,7 @@ struct CodeAttackTests {
         for index in 0..<20 { _ = await guess(bench, Self.masuo, from: "203.0.113.\(index)") }
         #expect(await guess(bench, Self.masuo, from: "203.0.113.99") == "TOO_MANY_ATTEMPTS_TRY_LATER")
         #expect(await guess(bench, Self.masuo, from: "192.0.2.7") == "INVALID_OOB_CODE")
-        for index in 0..<30 {
-            _ = try await bench.code(.signIn, "a\(index)@example.com")
-            _ = await guess(bench, "a\(index)@example.com", from: "203.0.113.\(index)")
-        }
+        for index in 0..<100 { _ = await guess(bench, "a\(index)@example.com", from: "203.0.113.\(index)") }
         #expect(await guess(bench, "b@example.com", from: "203.0.113.101") == "TOO_MANY_ATTEMPTS_TRY_LATER")
         #expect(await guess(bench, Self.masuo, from: "192.0.2.7") == "INVALID_OOB_CODE")
     }

@@ -286,22 +286,6 @@ struct AttemptPolicyTests {
         try ledger.begin(target("949"))
     }
 
-    @Test func onlyDigitsThatCouldHitACodeCountForAllNetworks() throws {
-        let ledger = ledger {
-            $0.wrongDigits = RateLimit(burst: 2, perMinute: 1)
-            $0.wrongDigitsPerAddress = RateLimit(burst: 50, perMinute: 1)
-        }
-        let address = ClientAddress("192.0.2.1")
-        func guess(_ account: String, metCode: Bool) throws {
-            let target = AttemptLedger.Target(account: account, network: "192.0.2.1")
-            try ledger.beginGuess(target, from: address)
-            ledger.endGuess(target, from: address, isRight: false, metCode: metCode)
-        }
-        for index in 0..<10 { try guess("\(index)", metCode: false) }
-        for index in 10..<12 { try guess("\(index)", metCode: true) }
-        #expect(throws: AuthError.self) { try guess("12", metCode: false) }
-    }
-
     @Test func fullLedgerEvictsNoCheckInProgress() throws {
         let ledger = ledger { $0.failuresFree = 2 }
         for _ in 0..<2 { try ledger.begin(target("masuo")) }

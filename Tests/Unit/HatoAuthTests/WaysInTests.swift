@@ -41,14 +41,14 @@ struct WaysInTests {
         #expect(await wireError { try await bench.signIn() } != nil)
     }
 
-    /// Its password signs in to nothing any more: it cannot sign in again before it takes another way.
-    @Test func anAccountWithoutAWayTakesOneAtAnyTime() async throws {
+    /// Its password signs in to nothing any more: it takes another way once an administrator asks for no sign-in.
+    @Test func accountsTakeAnotherWayWhereNoSignInIsAskedFor() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         let issuer = try TestIssuer()
         try await bench.trust(issuer)
         var settings = Auth.Settings.Set()
-        settings.passwordSignIn = false
+        (settings.passwordSignIn, settings.recentSignInSeconds) = (false, 0)
         bench.pass(seconds: 3_000)
         let held = try await bench.refresh(session.refreshToken)
         let late = await bench.refusal(provider: try bench.token(issuer)) { $0.link = held.idToken }

@@ -22,8 +22,9 @@ enum AccountChecks {
         _ user: Caller.User, _ account: AccountRecord, _ service: AuthService, now: Int64
     ) throws(AuthError) {
         let ageMax = service.configuration.credentialAgeSecondsMax
-        // An account without a way in cannot sign in again.
-        guard ageMax > 0, WaysIn(service).isLeft(account) else { return }
+        // An account without a credential cannot sign in again. One whose credential no setting allows for now is not
+        // exempt: the thief of a token could take it for ever.
+        guard ageMax > 0, account.hasCredential(byMail: service.mail != nil) else { return }
         guard let authTime = user.authTime else {
             // Every token of this service has it.
             guard !user.hasToken else { throw .credentialTooOld }

@@ -112,17 +112,11 @@ final class AttemptLedger: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - isRight: nil when the digits were not compared.
-    ///   - metCode: whether the address has a code that wrong digits could have hit. Those without one are not counted
-    ///     among those of all networks: a few networks could take the digits of all people away without it.
-    func endGuess(_ target: Target, from address: ClientAddress?, isRight: Bool?, metCode: Bool = true) {
+    /// - Parameter isRight: nil when the digits were not compared.
+    func endGuess(_ target: Target, from address: ClientAddress?, isRight: Bool?) {
         end(target, isRight: isRight)
-        guard isRight == false else {
-            for (origin, limit) in guesses(target, address) { giveBack(origin, limit) }
-            return
-        }
-        if !metCode, !target.isKnown { giveBack(Origin(kind: .guess), limits.wrongDigits) }
+        guard isRight != false else { return }
+        for (origin, limit) in guesses(target, address) { giveBack(origin, limit) }
     }
 
     private func guesses(_ target: Target, _ address: ClientAddress?) -> [(Origin, RateLimit)] {

@@ -89,22 +89,17 @@ struct CodeChecker: Sendable {
         try service.attempts.admit(.signIn, from: origin.address)
         let target = try await target(of: origin)
         if let target { try service.attempts.beginGuess(target, from: origin.address) }
-        var (isRight, metCode): (Bool?, Bool) = (nil, true)
-        defer {
-            if let target {
-                service.attempts.endGuess(target, from: origin.address, isRight: isRight, metCode: metCode)
-            }
-        }
-        let (taken, met) = try await service.write { [self] rows -> (Result<Outcome, AuthError>, met: Bool) in
+        var isRight: Bool?
+        defer { if let target { service.attempts.endGuess(target, from: origin.address, isRight: isRight) } }
+        let taken = try await service.write { [self] rows -> Result<Outcome, AuthError> in
             switch try find(in: rows, for: origin.caller, now: service.environment.now()) {
-            case .right(let record): return (.success(try body(record, rows)), true)
-            case .refused(let error): return (.failure(error), true)
+            case .right(let record): return .success(try body(record, rows))
+            case .refused(let error): return .failure(error)
             case .wrongDigits(let candidates):
                 Self.count(candidates, in: rows)
-                return (.failure(.invalidCode), !candidates.isEmpty)
+                return .failure(.invalidCode)
             }
         }.outcome
-        metCode = met
         switch taken {
         case .success: isRight = true
         case .failure(.invalidCode): isRight = false

@@ -11,9 +11,10 @@ struct CodeUse: Sendable {
         former = FormerAddresses(service)
     }
 
-    /// The account of a code; nil for a code for signing in where there is none yet. Throws `AuthError.invalidCode`
+    /// The account of a code; nil for a code for signing in or up where there is none yet. Throws `AuthError.invalidCode`
     /// when it is not the account any more for which the code was made, and when the session that requested it is over.
     func account(of code: CodeRecord, in rows: some StoreReading) throws -> AccountRecord? {
+        if code.type == .signUp, try rows.row(AuthKey.email(code.to)) != nil { throw AuthError.invalidCode }
         guard let uid = code.uid else { return nil }
         guard let account = try AccountRows.find(uid, in: rows), code.concerns(account) else {
             throw AuthError.invalidCode
@@ -68,21 +69,21 @@ struct CodeUse: Sendable {
         return code.found
     }
 
-    /// The account of an accepted sign-up. Another one may have got the address since, by another code or from an
-    /// administrator: then there is nothing to make.
+    /// The account of an accepted sign-up, where people still sign up with such addresses.
     private func makeAccount(
         by code: CodeRecord, _ passwordHash: PasswordHash?, now: Int64, in rows: AuthTransaction
     ) throws -> Auth.Code.Found {
+        _ = try self.account(of: code, in: rows)
         try SignUpPolicy(service.configuration).check(isAnonymous: false)
+        do { _ = try AccountFormPolicy(service.configuration, isOwn: true).email(code.to) } catch {
+            throw AuthError.invalidFields([error])
+        }
         var account = try AccountRows.newAccount(service.environment.newUID(), at: now, in: rows)
         account.email = code.to
         account.initialEmail = code.to
         account.emailVerified = true
-        (account.username, account.displayName) = (code.signUp?.username, code.signUp?.displayName)
         (account.passwordHash, account.passwordUpdatedAt) = (passwordHash, now)
-        do { try AccountRows.checkNames(of: account, replacing: nil, in: rows) } catch AuthError.emailExists {
-            throw AuthError.invalidCode
-        }
+        try AccountRows.checkNames(of: account, replacing: nil, in: rows)
         AccountRows.put(account, replacing: nil, in: rows)
         CodeRows.delete(code, in: rows)
         rows.audit(.codeApplied, of: account.uid, reason: code.type.rawValue)

@@ -142,7 +142,8 @@ enum MailTexts {
         {{link}}
         {{/digits}}
 
-        If it was not you, ignore this mail: the account stays as it is.
+        A new password also removes sign-ins with other services, such as Google. If it was not you, ignore this mail:
+        the account stays as it is.
 
         {{app}}
 
@@ -337,7 +338,7 @@ enum MailTexts {
         {{link}}
         {{/digits}}
 
-        お心当たりのない場合は、このメールを無視してください。アカウントは変わりません。
+        パスワードを再設定すると、Googleなど他のサービスでのログインは解除されます。お心当たりのない場合は、このメールを無視してください。アカウントは変わりません。
 
         {{app}}
 

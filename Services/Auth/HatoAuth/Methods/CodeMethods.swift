@@ -209,6 +209,7 @@ struct CodeMethods: AuthMethods {
             }
         }
         service.mail?.wake()
+        if found.type == .signUp { metrics.count(.signedUp) }
         return found
     }
 
@@ -222,7 +223,7 @@ struct CodeMethods: AuthMethods {
                 guard configuration.allowsPasswordSignIn else { throw AuthError.passwordSignInDisabled }
                 let account = try CodeUse(service).account(of: code, in: rows)
                 guard account != nil || code.type == .signUp else { throw AuthError.invalidCode }
-                return (account?.signInNames ?? []) + [code.signUp?.username, code.to].compactMap { $0 }
+                return (account?.signInNames ?? []) + [code.to]
             }
         }
         let password = try AccountFormPolicy(configuration).newPassword(newPassword, names: names)

@@ -6,7 +6,8 @@ import HatoStorage
 /// mail to the address says how to go on, so that only its receiver learns whether it has an account.
 ///
 /// There is no account before the code of the mail is used: neither a sign-in nor a taken username shows which
-/// addresses were new. Its password comes with the code; that of the form is checked, and not kept.
+/// addresses were new. Nothing of the form but the address is kept, as another person may have signed up with it: the
+/// password comes with the code, and the user gives the names after signing in.
 extension SignUpMethod {
     /// Throws `AuthError` for what has nothing to do with the address.
     func accept(_ request: Auth.SignUp, _ origin: CallOrigin) async throws {
@@ -21,8 +22,7 @@ extension SignUpMethod {
         try attempts.admit(.signUp, from: origin.address)
         let (username, subject) = (checked.username, CodeSubject(type: .signUp, account: .email(email)))
         let locale = request.locale ?? configuration.mailLocale
-        var new = service.newCode(.signUp, locale: locale, continueUrl: request.continueUrl)
-        new.code.signUp = AcceptedAccount(username: username, displayName: checked.displayName)
+        let new = service.newCode(.signUp, locale: locale, continueUrl: request.continueUrl)
         var taken = service.newCode(.passwordReset, locale: locale, continueUrl: request.continueUrl)
         taken.mail.isOfTakenAddress = true
         try await CodeMethods(service: service).admitted(subject, origin) { [service, new, taken] isSilent in

@@ -49,6 +49,13 @@ struct AccountRecord: Sendable {
         email == nil && username == nil && phoneNumber == nil && identities.isEmpty && !signsInWithCustomToken
     }
 
+    /// Whether its owner has a credential, settings aside: a code does for a proved address.
+    ///
+    /// - Parameter byMail: whether codes are mailed.
+    func hasCredential(byMail: Bool) -> Bool {
+        passwordHash != nil || !identities.isEmpty || signsInWithCustomToken || (byMail && emailVerified)
+    }
+
     /// What its owner may sign in with instead of the uid.
     var signInNames: [String] { [email, username].compactMap { $0 } }
 

@@ -26,8 +26,6 @@ struct CodeRecord: Sendable {
     var digitsUntil: Int64?
     /// The language of the mail to the former address; only of `changeEmail`.
     var locale: String?
-    /// What the account has that it makes; only of `signUp`.
-    var signUp: AcceptedAccount?
     /// Wrong digits so far.
     var tries = 0
 
@@ -70,7 +68,6 @@ extension CodeRecord: FieldObject {
         .time("expiresAt", \.expiresAt),
         .optionalTime("digitsUntil", \.digitsUntil),
         .optional("locale", \.locale),
-        .optional("signUp", \.signUp),
         .required("tries", \.tries))
 
     /// Throws `RecordError`.
@@ -80,18 +77,6 @@ extension CodeRecord: FieldObject {
     }
 
     var bytes: [UInt8] { RecordCodec.encode(self) }
-}
-
-/// What a sign-up has that waits for the code of its mail. Not the password: another person may have signed up with the
-/// address, so that the receiver of the mail sets one.
-struct AcceptedAccount: FieldObject, Sendable {
-    var username: String?
-    var displayName: String?
-
-    static let fields = Fields<Self>(
-        blank: Self(),
-        .optional("username", \.username),
-        .optional("displayName", \.displayName))
 }
 
 /// The codes of a store. It reads first and writes after. A row that cannot be read is no code.

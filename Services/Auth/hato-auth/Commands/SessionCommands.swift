@@ -18,6 +18,8 @@ struct SignUpCommand: RequestCommand {
             valueName: "file"))
     var idTokenFile: String?
     @Option(help: "The name of the device, in the list of sessions.") var label: String?
+    @Option(help: "The language of the mail, where signUpAlwaysAccepts is on, such as ja.") var locale: String?
+    @Option(help: "The URL where the page behind the link of that mail goes on.") var continueUrl: String?
     @Flag(help: "Only check the form.") var dryRun = false
     @OptionGroup var password: PasswordOption
 
@@ -29,6 +31,7 @@ struct SignUpCommand: RequestCommand {
             displayName: displayName)
         request.idToken = idToken
         request.label = label
+        (request.locale, request.continueUrl) = (locale, continueUrl)
         request.dryRun = dryRun ? true : nil
         return request
     }
