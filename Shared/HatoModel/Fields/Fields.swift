@@ -20,6 +20,9 @@ public struct Fields<Root: Sendable>: Sendable {
     public let list: [Field<Root>]
     /// A bit for each required field, by position.
     private let required: UInt64
+    /// The names in the order of `list`. Where this code is not specialised, as for the records of services, a look at
+    /// a field's name copies the field.
+    private let namesInOrder: [String]
 
     /// A table of fields.
     public init(blank: Root, _ fields: Field<Root>...) { self.init(blank: blank, list: fields) }
@@ -28,6 +31,7 @@ public struct Fields<Root: Sendable>: Sendable {
         precondition(list.count <= 64, "an object has at most 64 fields")
         self.blank = blank
         self.list = list
+        namesInOrder = list.map(\.name)
         required = list.enumerated().reduce(0) { $1.element.isRequired ? $0 | 1 << UInt64($1.offset) : $0 }
     }
 
@@ -57,16 +61,16 @@ public struct Fields<Root: Sendable>: Sendable {
             seen |= 1 << UInt64(truncatingIfNeeded: index)
         }
         let missing = required & ~seen
-        guard missing == 0 else { throw .missing(list[missing.trailingZeroBitCount].name) }
+        guard missing == 0 else { throw .missing(namesInOrder[missing.trailingZeroBitCount]) }
         return root
     }
 
     @inline(__always)
     private func position(of name: String, expected: Int) -> Int? {
         var index = expected
-        for _ in list.indices {
-            if index >= list.count { index = 0 }
-            if list[index].name.hasSameBytes(as: name) { return index }
+        for _ in 0..<namesInOrder.count {
+            if index >= namesInOrder.count { index = 0 }
+            if namesInOrder[index].hasSameBytes(as: name) { return index }
             index &+= 1
         }
         return nil
