@@ -9,6 +9,7 @@ struct AuthBench: Sendable {
     func measure(_ table: inout Table) async throws {
         try await VerifyBench(settings: settings).measure(&table)
         table.rows += try await TestStack.run([]) { try await RefreshBench(settings: settings, stack: $0).rows() }.rows
+        table.rows += try await TestStack.run([]) { try await RevocationBench(stack: $0).rows() }.rows
         try await onKeptData(&table) { try await SignInBench(settings: settings, stack: $0).rows() }
         try await onKeptData(&table) { try await TimingBench(settings: settings, stack: $0).rows() }
         let folder = DataFolder()
