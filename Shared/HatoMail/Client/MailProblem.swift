@@ -34,7 +34,10 @@ enum MailProblem {
     private static func handshake(_ error: BoringSSLError) -> String {
         let text = String(describing: error)
         let reasons = [
-            ("CERTIFICATE_VERIFY_FAILED", "the server's certificate has expired, or no authority trusted here has signed it"),
+            (
+                "CERTIFICATE_VERIFY_FAILED",
+                "the server's certificate has expired, or no authority trusted here has signed it"
+            ),
             ("WRONG_VERSION_NUMBER", "the server does not speak TLS"),
         ]
         return reasons.first { text.contains($0.0) }?.1 ?? "the TLS handshake failed; does the server speak TLS 1.2?"

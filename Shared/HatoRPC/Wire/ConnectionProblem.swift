@@ -71,7 +71,10 @@ public enum ConnectionProblem {
     }
 
     private static let reasons: [(name: String, words: String)] = [
-        ("CERTIFICATE_VERIFY_FAILED", "the server's certificate has expired, or no authority trusted here has signed it"),
+        (
+            "CERTIFICATE_VERIFY_FAILED",
+            "the server's certificate has expired, or no authority trusted here has signed it"
+        ),
         ("WRONG_VERSION_NUMBER", "the server does not speak TLS"),
         ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
         ("HANDSHAKE_FAILURE", "the server refused the TLS handshake"),

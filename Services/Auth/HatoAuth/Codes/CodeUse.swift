@@ -11,8 +11,9 @@ struct CodeUse: Sendable {
         former = FormerAddresses(service)
     }
 
-    /// The account of a code; nil for a code for signing in or up where there is none yet. Throws `AuthError.invalidCode`
-    /// when it is not the account any more for which the code was made, and when the session that requested it is over.
+    /// The account of a code; nil for a code for signing in or up where there is none yet. Throws
+    /// `AuthError.invalidCode` when it is not the account any more for which the code was made, when the session that
+    /// requested it is over, and when the address of a sign-up has an account.
     func account(of code: CodeRecord, in rows: some StoreReading) throws -> AccountRecord? {
         if code.type == .signUp, try rows.row(AuthKey.email(code.to)) != nil { throw AuthError.invalidCode }
         guard let uid = code.uid else { return nil }
