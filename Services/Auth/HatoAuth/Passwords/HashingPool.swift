@@ -80,7 +80,7 @@ final class HashingPool: Sendable {
     private func start(_ first: Job) {
         Thread.detachNewThread { [self] in
             // With as many threads as cores, hashing would otherwise delay every other call.
-            lowerThreadPriority()
+            lowerThreadPriority(nice: 10)
             var job: Job? = first
             while let current = job {
                 if current.isUnwanted() { current.refuse() } else { current.run() }
