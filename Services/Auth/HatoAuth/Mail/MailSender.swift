@@ -133,7 +133,7 @@ final class MailSender: Sendable {
             metrics.count(.mailSent)
             try await end(mail, with: nil)
         case .permanent(let failure):
-            if mailFailed(mail) { serverFailed(failure, pauses: false, random: random) }
+            if failure.step.isOfOneMail, mailFailed(mail) { serverFailed(failure, pauses: false, random: random) }
             metrics.count(.mailRefused)
             try await end(mail, with: MailRetryPolicy.refused(mail, failure.description))
         case .temporary(let failure):
@@ -144,8 +144,9 @@ final class MailSender: Sendable {
                 // The server has not seen the mail: it is as due as before.
                 later.nextAt = mail.nextAt
             } else if mailFailed(mail) {
-                // One mail may itself be why it was refused, or why the connection ended: others go first.
-                serverFailed(failure, random: random)
+                // One mail may itself be why it was refused, or why the connection ended: others go first. Refusals
+                // delay no other mail: clients choose the addresses that a server refuses.
+                serverFailed(failure, pauses: failure.concernsServer, random: random)
             }
             try await end(mail, with: later)
         }

@@ -64,11 +64,12 @@ struct SessionListMethods: AuthMethods {
         let newSession = try service.newSession(request.label, origin)
         try attempts.admit(.refresh, from: origin.address)
         guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
-        // By user, too: a token forks any number of times.
-        if let uid = try await store.read({ try SessionRows.find(token.sessionID, in: $0)?.uid }) {
-            try attempts.admit(.profileChange, of: uid, from: origin.address)
-        }
         let policy = configuration.refresh
+        // By user, too: a token forks any number of times. One that may not fork takes nothing of its owner.
+        let held = try await store.read { try SessionRows.find(token.sessionID, in: $0) }
+        if let held, held.rotation.mayFork(token.hash, now: environment.now(), policy: policy) {
+            try attempts.admit(.profileChange, of: held.uid, from: origin.address)
+        }
         let forks = ForkPolicy(
             sessionsMax: configuration.limits.sessionsPerAccountMax, forksMax: configuration.limits.forksPerSignInMax,
             refresh: policy)

@@ -217,6 +217,7 @@ enum AuditRows {
                 old.keys.append(ofAccount)
                 old.bytes += ofAccount.count
             }
+            if old.bytes >= bytesMin { old.next = key + [0] }
             return count < page.countMax && old.bytes < bytesMin
         }
         return old
