@@ -60,8 +60,6 @@ public struct AuthLimits: Limits, Hashable {
     public var codes = RateLimit(burst: 1_000, perMinute: 600)
     /// Wrong digits of codes from one address.
     public var wrongDigitsPerAddress = RateLimit(burst: 60, perMinute: 5)
-    /// Wrong digits of codes from all addresses; beyond it only the long form is taken.
-    public var wrongDigits = RateLimit(burst: 1_000, perMinute: 60)
     /// The least time between two codes for one e-mail address, or for one account; 0: none.
     public var codePauseMs: Int64 = 60_000
     /// Codes for one e-mail address, or for one account, in an hour; 0: no limit.
@@ -169,16 +167,10 @@ public struct AuthLimits: Limits, Hashable {
         Limit("codes-minute", \.codes.perMinute, rate, "requests for codes of all addresses a minute in the long run"),
         Limit(
             "wrong-digits-per-address-burst", \.wrongDigitsPerAddress.burst, rate,
-            "wrong digits of codes from one address at once; 0: no limit"),
+            "wrong digits of codes from one address at once, then it may use long codes only; 0: no limit"),
         Limit(
             "wrong-digits-per-address-minute", \.wrongDigitsPerAddress.perMinute, rate,
             "wrong digits of codes from one address a minute in the long run"),
-        Limit(
-            "wrong-digits-burst", \.wrongDigits.burst, rate,
-            "wrong digits of codes from all addresses at once, then only long codes are taken; 0: no limit"),
-        Limit(
-            "wrong-digits-minute", \.wrongDigits.perMinute, rate,
-            "wrong digits of codes from all addresses a minute in the long run"),
         Limit(
             "code-pause-ms", \.codePauseMs, 0...3_600_000,
             "milliseconds between two codes for one e-mail address or account; 0: none"),

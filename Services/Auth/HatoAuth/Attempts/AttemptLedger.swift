@@ -95,19 +95,16 @@ final class AttemptLedger: Sendable {
     /// Counts a code among those of all addresses. Throws `AuthError.tooManyAttempts`.
     func admitCodeOfAll() throws { try take(Origin(kind: .code), limits.codes) }
 
-    /// Counts digits as wrong, until `endGuess`, for their address, for the network and among those of all networks;
-    /// not among the last from a network that is known. Throws `AuthError.tooManyAttempts`; if it does not throw, the
-    /// caller must call `endGuess` once.
+    /// Counts digits as wrong, until `endGuess`, for their e-mail address and for the client. Throws
+    /// `AuthError.tooManyAttempts`; if it does not throw, the caller must call `endGuess` once.
+    ///
+    /// Those of all clients together have no limit: a few networks could take the digits away from all others. Each
+    /// code takes a few, and codes are limited for all together.
     func beginGuess(_ target: Target, from address: ClientAddress?) throws {
-        var taken: [(Origin, RateLimit)] = []
-        do {
-            for (origin, limit) in guesses(target, address) {
-                try take(origin, limit)
-                taken.append((origin, limit))
-            }
-            try begin(target)
-        } catch {
-            for (origin, limit) in taken { giveBack(origin, limit) }
+        let origin = origin(.guess, address)
+        if let origin { try take(origin, limits.wrongDigitsPerAddress) }
+        do { try begin(target) } catch {
+            if let origin { giveBack(origin, limits.wrongDigitsPerAddress) }
             throw error
         }
     }
@@ -115,17 +112,12 @@ final class AttemptLedger: Sendable {
     /// - Parameter isRight: nil when the digits were not compared.
     func endGuess(_ target: Target, from address: ClientAddress?, isRight: Bool?) {
         end(target, isRight: isRight)
-        guard isRight != false else { return }
-        for (origin, limit) in guesses(target, address) { giveBack(origin, limit) }
+        guard isRight != false, let origin = origin(.guess, address) else { return }
+        giveBack(origin, limits.wrongDigitsPerAddress)
     }
 
-    private func guesses(_ target: Target, _ address: ClientAddress?) -> [(Origin, RateLimit)] {
-        let all = target.isKnown ? [] : [(Origin(kind: .guess), limits.wrongDigits)]
-        return (origin(.guess, address).map { [($0, limits.wrongDigitsPerAddress)] } ?? []) + all
-    }
-
-    /// Nil where the address is not counted. Codes and guesses are limited for all addresses together, too: a customer
-    /// with very many networks counts as one.
+    /// Nil where the address is not counted. A customer with very many networks counts as one for codes, which are
+    /// limited for all addresses together, too, and for guesses.
     private func origin(_ kind: Kind, _ address: ClientAddress?) -> Origin? {
         guard let address, limitsLoopback || !address.isLoopback else { return nil }
         return Origin(kind: kind, network: kind == .code || kind == .guess ? address.site : address.network)
