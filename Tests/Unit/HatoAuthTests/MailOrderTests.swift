@@ -69,14 +69,51 @@ struct MailOrderTests {
         #expect(bench.service.health.status == .degraded)
         // Each is tried: those that are refused hold up no other.
         #expect(mails.mails.count == 5 && (pause == nil) == (code >= 500))
-        bench.pass(seconds: 3_600)
+        bench.pass(seconds: 3_599)
         try await bench.sendMails()
         #expect(bench.service.health.status == .degraded, "no mail has been taken since")
         mails.outcome(.accepted)
-        bench.pass(seconds: 3_600)
         try await bench.request(.signIn, "b@example.com")
         try await bench.sendMails()
         #expect(bench.service.health.status == .ready && mails.mails.last?.to == "b@example.com")
+    }
+
+    @Test func refusalsCountForAnHour() async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        mails.outcome(.permanent(MailCatcher.failure(550)))
+        for address in ["a", "b", "c", "d", "e", "f"] {
+            let isBad = ["c", "f"].contains(address)
+            try await bench.request(.signIn, "\(address)@example.com")
+            try await bench.sendMails()
+            #expect(bench.service.health.status == (isBad ? .degraded : .ready), "\(address)")
+            guard address == "c" else { continue }
+            bench.pass(seconds: 3_599)
+            #expect(bench.service.health.status == .degraded)
+            bench.pass(seconds: 1)
+            #expect(bench.service.health.status == .ready && bench.service.health.checks["mail"] == "on")
+        }
+        // The last refusal counts, not the first.
+        bench.pass(seconds: 3_000)
+        try await bench.request(.signIn, "g@example.com")
+        try await bench.sendMails()
+        bench.pass(seconds: 3_000)
+        #expect(bench.service.health.status == .degraded)
+    }
+
+    /// Of addresses with letters beyond ASCII, which the server has not seen, and of a sender that stops.
+    @Test(arguments: [MailFailure.Step.sender, .waiting, .recipient])
+    func mailsThatTheServerHasNotSeenSayNothingOfIt(step: MailFailure.Step) async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        let failure = MailFailure(step: step, text: "not given to the server", concernsServer: false)
+        for (index, outcome) in [MailOutcome.temporary(failure), .permanent(failure)].enumerated() {
+            mails.outcome(outcome)
+            for number in 0..<4 { try await bench.request(.signIn, "a\(index)\(number)@example.com") }
+            try await bench.sendMails()
+            #expect(bench.service.health.status == .ready)
+        }
+        #expect(mails.mails.count == 8)
     }
 
     @Test func oneMailThatIsRefusedAgainAndAgainSaysNothingOfTheServer() async throws {

@@ -13,11 +13,25 @@ final class MailSender: Sendable {
         var failures = 0
         /// The ids of mails in a row that the server refused, or at whose own steps it has failed; a few at most.
         var mailsFailed: Set<[UInt8]> = []
+        /// When the last of them failed, in milliseconds since 1970.
+        var mailFailedAt: Int64 = 0
         /// Milliseconds since 1970; while it is later, no mail is sent.
         var pausedUntil: Int64 = 0
         /// Why the server accepts no mail; nil while it does.
         var problem: String?
+        /// Whether the problem is that mails were refused, not that the server cannot be reached.
+        var isOfMails = false
+
+        /// Ends what refused mails have shown, some time after the last one: a few wrong addresses say nothing of the
+        /// server for as long as no other mail is sent.
+        mutating func lapse(now: Int64) {
+            guard !mailsFailed.isEmpty, (now - mailFailedAt).magnitude >= refusalsCountFor.magnitude else { return }
+            mailsFailed = []
+            if isOfMails { (problem, isOfMails) = (nil, false) }
+        }
     }
+
+    private static let refusalsCountFor: Int64 = 3_600_000
 
     let composer: MailComposer
     private let store: any Store
@@ -60,7 +74,13 @@ final class MailSender: Sendable {
     }
 
     /// Why no mail is accepted; nil while the server takes them.
-    var problem: String? { state.withLock { $0.problem } }
+    var problem: String? {
+        let now = environment.now()
+        return state.withLock { state in
+            state.lapse(now: now)
+            return state.problem
+        }
+    }
 
     /// The folder, where mails go into one.
     var folder: MailboxFolder? { destination as? MailboxFolder }
@@ -133,7 +153,7 @@ final class MailSender: Sendable {
             metrics.count(.mailSent)
             try await end(mail, with: nil)
         case .permanent(let failure):
-            if failure.step.isOfOneMail, mailFailed(mail) { serverFailed(failure, pauses: false, random: random) }
+            if failure.isRefusal, mailFailed(mail) { serverFailed(failure, pauses: false, random: random) }
             metrics.count(.mailRefused)
             try await end(mail, with: MailRetryPolicy.refused(mail, failure.description))
         case .temporary(let failure):
@@ -143,7 +163,7 @@ final class MailSender: Sendable {
                 serverFailed(failure, random: random)
                 // The server has not seen the mail: it is as due as before.
                 later.nextAt = mail.nextAt
-            } else if mailFailed(mail) {
+            } else if failure.isRefusal, mailFailed(mail) {
                 // One mail may itself be why it was refused, or why the connection ended: others go first. Refusals
                 // delay no other mail: clients choose the addresses that a server refuses.
                 serverFailed(failure, pauses: failure.concernsServer, random: random)
@@ -184,26 +204,32 @@ final class MailSender: Sendable {
     /// The server refused a mail, or failed at a step of its own. Returns whether it did so for so many in a row that
     /// it is the server's failure; if not, the server can be reached, and other mails are sent.
     private func mailFailed(_ mail: MailRecord) -> Bool {
-        state.withLock { state in
+        let now = environment.now()
+        return state.withLock { state in
+            state.lapse(now: now)
             if state.mailsFailed.count < Self.mailsFailedMax { state.mailsFailed.insert(mail.id) }
+            state.mailFailedAt = now
             guard state.mailsFailed.count < Self.mailsFailedMax else { return true }
-            state = State(mailsFailed: state.mailsFailed)
+            state = State(mailsFailed: state.mailsFailed, mailFailedAt: now)
             return false
         }
     }
 
     /// Nothing is left by which the server could show that it works again. Refusals in a row stay until it takes a
-    /// mail: it has shown that it does not.
+    /// mail, or they lapse: it has shown that it does not.
     private func noneWaits() {
+        let now = environment.now()
         state.withLock { state in
-            if state.mailsFailed.count < Self.mailsFailedMax { state = State(mailsFailed: state.mailsFailed) }
+            state.lapse(now: now)
+            guard state.mailsFailed.count < Self.mailsFailedMax else { return }
+            state = State(mailsFailed: state.mailsFailed, mailFailedAt: state.mailFailedAt)
         }
     }
 
     /// - Parameter pauses: whether other mails wait; each costs a mail that is refused for good.
     private func serverFailed(_ failure: MailFailure, pauses: Bool = true, random: Double) {
         state.withLock { state in
-            state.problem = failure.publicWords
+            (state.problem, state.isOfMails) = (failure.publicWords, failure.step.isOfOneMail)
             guard pauses else { return }
             state.failures = min(state.failures + 1, failure.step.isOfOneMail ? Self.refusalsMax : .max)
             state.pausedUntil =
@@ -215,6 +241,9 @@ final class MailSender: Sendable {
 }
 
 extension MailFailure {
+    /// Whether the server did not take this mail, which it has seen: not a mail that was never given to it.
+    fileprivate var isRefusal: Bool { step.isOfOneMail && (code != nil || concernsServer) }
+
     /// For logs and the health: without the text of a reply that may name a recipient. `auth.mail.list` has it.
     fileprivate var publicWords: String {
         guard step.isOfOneMail else { return description }
