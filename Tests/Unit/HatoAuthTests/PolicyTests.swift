@@ -138,8 +138,22 @@ struct EmailAddressTests {
             // A semicolon once it is composed, and a label of more than 63 bytes in ASCII.
             "a\u{37E}b@b.co", "a@" + String(repeating: "鳩", count: 60) + ".jp",
         ] {
-            #expect(EmailAddress.normalised(text, bytesMax: 254) == nil, "\(text)")
+            let address = EmailAddress.normalised(text, bytesMax: 254)
+            #expect(!(address.map(EmailAddress.isMailable) ?? false), "\(text)")
         }
+    }
+
+    private static let storedWithoutMails: [(typed: String, stored: String)] = {
+        let longInASCII = "a@" + String(repeating: "鳩", count: 60) + ".jp"
+        let (short, long) = (String(repeating: "\u{23A}", count: 32), String(repeating: "\u{2C65}", count: 32))
+        return [("a\u{37E}b@b.co", "a;b@b.co"), (longInASCII, longInASCII), (short + "@b.co", long + "@b.co")]
+    }()
+
+    /// Stored by an earlier version; the normalised form is one as well.
+    @Test(arguments: storedWithoutMails) func storedAddressesWithoutMailsAreFound(typed: String, stored: String) {
+        #expect(EmailAddress.normalised(typed, bytesMax: 254) == stored)
+        #expect(EmailAddress.normalised(stored, bytesMax: 254) == stored)
+        #expect(!EmailAddress.isMailable(stored))
     }
 }
 

@@ -30,13 +30,17 @@ struct AccountFormPolicy: Sendable {
 
     /// Those of e-mail addresses in the form; empty: all.
     private let domains: [String]
+    private let takesStored: Bool
     private let limits: AuthLimits
     private let passwords: PasswordPolicy
 
-    /// - Parameter isOwn: whether people fill the form for themselves, who may have e-mail addresses of some domains
-    ///   only.
-    init(_ configuration: AuthConfiguration, isOwn: Bool = false) {
+    /// - Parameters:
+    ///   - isOwn: whether people fill the form for themselves, who may have e-mail addresses of some domains only.
+    ///   - takesStored: whether e-mail addresses are looked up, or come from the export of a service: an earlier
+    ///     version has stored some to which no mail can be sent.
+    init(_ configuration: AuthConfiguration, isOwn: Bool = false, takesStored: Bool = false) {
         domains = isOwn ? configuration.emailDomains : []
+        self.takesStored = takesStored
         limits = configuration.limits
         passwords = PasswordPolicy(configuration)
     }
@@ -57,7 +61,7 @@ struct AccountFormPolicy: Sendable {
                 return nil
             }
         }
-        checked.email = take(form.email, email)
+        checked.email = take(form.email) { (text) throws(FieldProblem) in try email(text, stored: names) }
         checked.username = take(form.username, username)
         let allNames = names + [checked.email, checked.username].compactMap { $0 }
         checked.password = take(form.password) { (text) throws(FieldProblem) in try password(text, names: allNames) }
@@ -69,8 +73,11 @@ struct AccountFormPolicy: Sendable {
         return checked
     }
 
-    func email(_ text: String) throws(FieldProblem) -> String {
-        guard let email = EmailAddress.normalised(text, bytesMax: limits.emailBytesMax) else {
+    /// - Parameter stored: those that the account has, which may stay as they are.
+    func email(_ text: String, stored: [String] = []) throws(FieldProblem) -> String {
+        guard let email = EmailAddress.normalised(text, bytesMax: limits.emailBytesMax),
+            takesStored || stored.contains(email) || EmailAddress.isMailable(email)
+        else {
             throw FieldProblem(
                 "email", "INVALID_EMAIL", "The e-mail address is not one; write it like masuo@example.com")
         }

@@ -4,8 +4,13 @@ import HatoMail
 /// Validates and normalises e-mail addresses: lower case, composed (NFC), the domain in its Unicode form however it was
 /// typed (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
 enum EmailAddress {
-    /// Nil when no mail can be sent there: an address has exactly one `@`, a local part of at most 64 bytes without
-    /// spaces and quotes, and a domain of two labels or more.
+    /// Whether mails can be sent to a normalised address; new ones must be so. The composed form may have other
+    /// characters than what was typed, and the domain in ASCII longer labels.
+    static func isMailable(_ address: String) -> Bool { (try? MailAddress(address, field: "email")) != nil }
+
+    /// Nil for a text that no account has as its address: there is exactly one `@`, a local part of at most 64 bytes
+    /// without spaces and quotes, and a domain of two labels or more. An earlier version has stored some to which no
+    /// mail can be sent (`isMailable`).
     static func normalised(_ text: String, bytesMax: Int) -> String? {
         guard text.utf8.count <= bytesMax else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -15,14 +20,14 @@ enum EmailAddress {
         let folded = parts[0].lowercased()
         let composed = isPlain(folded) ? folded : folded.precomposedStringWithCanonicalMapping
         let address = "\(composed)@\(domain)"
-        // The composed form may have other characters than what was typed, and the domain in ASCII longer labels.
-        guard address.utf8.count <= bytesMax, (try? MailAddress(address, field: "email")) != nil else { return nil }
-        return address
+        return address.utf8.count <= bytesMax ? address : nil
     }
 
     /// Nil when the text is no domain of mailboxes.
     static func normalisedDomain(_ text: String) -> String? {
-        guard text.utf8.count <= 253, let address = normalised("a@\(text)", bytesMax: 512) else { return nil }
+        guard text.utf8.count <= 253, let address = normalised("a@\(text)", bytesMax: 512),
+            isMailable(address)
+        else { return nil }
         return String(address.dropFirst(2))
     }
 
@@ -51,16 +56,19 @@ enum EmailAddress {
 
     private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
-    /// Dot-separated atoms (RFC 5322 §3.2.3), plus letters of every script beyond ASCII (RFC 6531).
+    /// Dot-separated atoms (RFC 5322 §3.2.3), plus letters of every script beyond ASCII (RFC 6531). The normalised form
+    /// of 64 bytes is one too: some letters are longer in lower case.
     private static func isLocalPart(_ text: Substring) -> Bool {
-        guard (1...64).contains(text.utf8.count) else { return false }
+        let isPlain = text.utf8.allSatisfy { $0 < 0x80 }
+        guard (1...(isPlain ? 64 : 96)).contains(text.utf8.count) else { return false }
         let atoms = text.split(separator: ".", omittingEmptySubsequences: false)
         return atoms.allSatisfy { atom in !atom.isEmpty && atom.unicodeScalars.allSatisfy(isAtomScalar) }
     }
 
     private static func isAtomScalar(_ scalar: Unicode.Scalar) -> Bool {
         guard scalar.isASCII else { return isVisible(scalar) }
-        return isLetterOrDigit(scalar) || "!#$%&'*+-/=?^_`{|}~".unicodeScalars.contains(scalar)
+        // U+037E is a semicolon in its normalised form.
+        return isLetterOrDigit(scalar) || "!#$%&'*+-/=?^_`{|}~;".unicodeScalars.contains(scalar)
     }
 
     private static func isDomain(_ text: Substring) -> Bool {

@@ -40,7 +40,7 @@ struct UserImportPolicy: Sendable {
                     "There should be at most \(countMax) users, not \(request.users.count)")
             ])
         }
-        forms = AccountFormPolicy(configuration)
+        forms = AccountFormPolicy(configuration, takesStored: true)
         hashes = try HashImportPolicy(
             request, configuration.pepper, memoryBytesMax: configuration.importedHashMemoryBytesMax)
     }

@@ -19,7 +19,7 @@ struct CodeChecker: Sendable {
         self.code = code
         do {
             address = try email.map { (text) throws(FieldProblem) in
-                try AccountFormPolicy(service.configuration).email(text)
+                try AccountFormPolicy(service.configuration, takesStored: true).email(text)
             }
         } catch { throw .invalidFields([error]) }
         if case .digits = code, address == nil {

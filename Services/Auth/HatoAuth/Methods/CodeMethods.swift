@@ -78,12 +78,12 @@ struct CodeMethods: AuthMethods {
 
     private func subject(of request: Auth.Code.Request, _ origin: CallOrigin) throws -> CodeSubject {
         var problems: [FieldProblem] = []
-        func address(_ text: String?, _ parameter: String, _ reason: String, isOwn: Bool = false) -> String? {
+        func address(_ policy: AccountFormPolicy, _ text: String?, _ parameter: String, _ reason: String) -> String? {
             guard let text else {
                 problems.append(FieldProblem(parameter, reason, "The e-mail address is missing"))
                 return nil
             }
-            do { return try AccountFormPolicy(configuration, isOwn: isOwn).email(text) } catch {
+            do { return try policy.email(text) } catch {
                 problems.append(FieldProblem(parameter, error.reason, error.message))
                 return nil
             }
@@ -99,11 +99,15 @@ struct CodeMethods: AuthMethods {
                 )
             }
         } else {
-            account = address(request.email, "email", "MISSING_EMAIL").map { .email($0) }
+            // It names an account, and gets no mail.
+            let isNameOnly = request.type == .changeEmail || request.returnCode == true
+            let policy = AccountFormPolicy(configuration, takesStored: isNameOnly)
+            account = address(policy, request.email, "email", "MISSING_EMAIL").map { .email($0) }
         }
         var newEmail: String?
         if request.type == .changeEmail {
-            newEmail = address(request.newEmail, "newEmail", "MISSING_NEW_EMAIL", isOwn: !isAdministrator)
+            let policy = AccountFormPolicy(configuration, isOwn: !isAdministrator)
+            newEmail = address(policy, request.newEmail, "newEmail", "MISSING_NEW_EMAIL")
         } else if request.newEmail != nil {
             problems.append(FieldProblem("newEmail", "INVALID_REQ_TYPE", "Only changeEmail has a new address"))
         }

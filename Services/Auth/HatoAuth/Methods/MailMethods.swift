@@ -133,7 +133,7 @@ struct MailMethods: AuthMethods {
 
     private func mailboxAddress(_ text: String?) throws(AuthError) -> String? {
         guard let text else { return nil }
-        do { return try AccountFormPolicy(configuration).email(text) } catch {
+        do { return try AccountFormPolicy(configuration, takesStored: true).email(text) } catch {
             throw .invalidFields([FieldProblem("to", error.reason, error.message)])
         }
     }

@@ -35,7 +35,7 @@ struct ProviderMethods: AuthMethods {
     /// The same for every address where the existence of accounts is hidden.
     func signInMethods(_ request: Auth.SignInMethods, _ origin: CallOrigin) async throws -> Auth.SignInMethods.Result {
         let email: String
-        do { email = try AccountFormPolicy(configuration).email(request.email) } catch {
+        do { email = try AccountFormPolicy(configuration, takesStored: true).email(request.email) } catch {
             throw AuthError.invalidFields([error])
         }
         try attempts.admit(.signIn, from: origin.address)

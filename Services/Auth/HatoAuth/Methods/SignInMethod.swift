@@ -127,7 +127,7 @@ struct SignInMethod: AuthMethods {
     }
 
     private func signInName(_ request: Auth.SignIn) throws -> AccountName {
-        let policy = AccountFormPolicy(configuration)
+        let policy = AccountFormPolicy(configuration, takesStored: true)
         do {
             switch (request.email, request.username) {
             case (let email?, nil): return .email(try policy.email(email))

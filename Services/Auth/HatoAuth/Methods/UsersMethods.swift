@@ -171,7 +171,7 @@ struct UsersMethods: AuthMethods {
     }
 
     private func accountName(_ request: Auth.Users.Get) throws -> AccountName {
-        let policy = AccountFormPolicy(configuration)
+        let policy = AccountFormPolicy(configuration, takesStored: true)
         do {
             var names: [AccountName] = []
             if let uid = request.uid { names.append(.uid(uid)) }

@@ -165,7 +165,7 @@ struct ProviderSignIn: Sendable {
     /// The address that is the user's, as a trusted provider has verified.
     private func provenEmail(_ provider: ProviderRow) -> String? {
         guard provider.trustsEmail, identity.emailVerified, let text = identity.email,
-            let email = try? AccountFormPolicy(configuration).email(text)
+            let email = try? AccountFormPolicy(configuration, takesStored: true).email(text)
         else { return nil }
         // Other letters, such as the sign of the Kelvin, are another mailbox for some servers.
         return Self.isASCII(email) && !Self.isASCII(text) ? nil : email
