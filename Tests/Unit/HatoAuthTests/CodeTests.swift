@@ -264,6 +264,35 @@ struct CodeTests {
         #expect(await wireError { try await bench.check(code) }?.reason == "EXPIRED_OOB_CODE")
     }
 
+    @Test func codesThatCannotBeReadAreDeleted() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp(Self.masuo)
+        let kept = try await bench.code(.verifyEmail)
+        _ = try await bench.code(.passwordReset)
+        let other = [UInt8](repeating: 1, count: CodeRecord.idBytes)
+        _ = try await bench.store.write { rows in
+            let damaged = try CodeRows.find(.passwordReset, to: Self.masuo, in: rows)
+            rows.putRow(AuthKey.code(damaged?.id ?? []), Array(#"{"type":"passwordReset","signUp":1}"#.utf8))
+            rows.putRow(AuthKey.code(other), [])
+            rows.putRow(AuthKey.code(.recoverEmail, to: Self.masuo, of: "a"), other)
+        }
+        for _ in 0..<2 {
+            try await CodeUpkeep(service: bench.service).forgetExpired()
+            let counts = try await bench.store.read { rows in
+                try [AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.recoveries].map { range in
+                    var count = 0
+                    try rows.rows(range) { _, _ in
+                        count += 1
+                        return true
+                    }
+                    return count
+                }
+            }
+            #expect(counts == [1, 1, 0])
+        }
+        _ = try await bench.apply(try #require(kept.code))
+    }
+
     @Test func expiredCodesAreDeleted() async throws {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp(Self.masuo)
