@@ -54,6 +54,37 @@ struct MailReplayTests {
         #expect(try await bench.service.mails.replay(Auth.Mail.Replay(mail: dead.mail)).mails == 0)
     }
 
+    @Test func aMailWhosePageIsNotAllowedAnyMoreIsNotReplayed() async throws {
+        let mails = MailCatcher()
+        let first = try await AuthBench.mailing(to: mails) { $0.continueDomains = ["example.com"] }
+        _ = try await first.signUp(Self.masuo)
+        try await first.request(.passwordReset, Self.masuo) { $0.continueUrl = "https://example.com/" }
+        first.pass(seconds: 601)
+        let later = try await AuthBench.mailing(to: mails, since: first)
+        try await later.sendMails()
+        let dead = try #require(try await later.queue(.dead).first)
+        #expect(dead.error == "continueUrl is not allowed any more, and the digits have expired")
+        #expect(try await later.service.mails.replay(Auth.Mail.Replay(mail: dead.mail)).mails == 0)
+        #expect(try await later.service.mails.replay(Auth.Mail.Replay(all: true)).mails == 0)
+        let again = try await AuthBench.mailing(to: mails, since: first) { $0.continueDomains = ["example.com"] }
+        #expect(try await again.service.mails.replay(Auth.Mail.Replay(all: true)).mails == 1)
+        try await again.sendMails()
+        #expect(mails.mails.count == 1 && mails.mails.last?.link?.hasPrefix("https://example.com/?mode=") == true)
+    }
+
+    @Test func aMailThatNeverHadAPageOfItsOwnSaysSo() async throws {
+        let mails = MailCatcher()
+        let first = try await AuthBench.mailing(to: mails) { $0.links = CodeLinks(actionUrl: "https://example.com/a") }
+        _ = try await first.signUp(Self.masuo)
+        try await first.request(.passwordReset, Self.masuo)
+        first.pass(seconds: 601)
+        let later = try await AuthBench.mailing(to: mails, since: first)
+        try await later.sendMails()
+        let dead = try #require(try await later.queue(.dead).first)
+        #expect(dead.error == "action-url is not set any more, and the digits have expired")
+        #expect(try await later.service.mails.replay(Auth.Mail.Replay(mail: dead.mail)).mails == 0)
+    }
+
     @Test func mailsBehindAThousandThatAreOfNoUseAreReplayed() async throws {
         let mails = MailCatcher()
         let bench = try await AuthBench.mailing(to: mails)

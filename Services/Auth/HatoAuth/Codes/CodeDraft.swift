@@ -37,7 +37,9 @@ struct CodeDraft: Sendable {
         mail.to = address
         // Anyone can make accounts with addresses of others, or of hosts that answer slowly.
         mail.hasAccount = account?.emailVerified == true && account?.email == address
-        mail.until = min(mail.end(with: code, links), code.createdAt + MailRetryPolicy.tryFor)
+        // The request has checked the page.
+        let hasLink = links.actionUrl != nil || mail.continueUrl != nil
+        mail.until = min(mail.end(with: code, hasLink: hasLink), code.createdAt + MailRetryPolicy.tryFor)
         return (code, mail)
     }
 }
@@ -62,8 +64,7 @@ extension AuthService {
 
 extension MailRecord {
     /// When the mail is of no use any more: a link is good for longer than digits.
-    func end(with code: CodeRecord, _ links: CodeLinks) -> Int64 {
-        let hasLink = links.actionUrl != nil || continueUrl != nil
-        return hasLink ? code.expiresAt : code.digitsUntil ?? code.expiresAt
+    func end(with code: CodeRecord, hasLink: Bool) -> Int64 {
+        hasLink ? code.expiresAt : code.digitsUntil ?? code.expiresAt
     }
 }

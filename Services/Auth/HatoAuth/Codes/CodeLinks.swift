@@ -8,6 +8,11 @@ struct CodeLinks: Sendable {
     /// The page that takes codes; nil: only a `continueUrl` does.
     let actionUrl: String?
 
+    /// Whether a mail has a link: its `continueUrl` may be of a domain that was allowed only when it was requested.
+    func hasLink(continueUrl: String?, domains: [String]) -> Bool {
+        actionUrl != nil || continueUrl != nil && (try? check(continueUrl, domains: domains)) != nil
+    }
+
     /// Nil when no page is named.
     func link(_ type: Auth.CodeType, code: String, locale: String, continueUrl: String?) -> String? {
         guard let page = actionUrl ?? continueUrl else { return nil }

@@ -8,6 +8,11 @@ struct MailComposer: Sendable {
     let secrets: CodeSecrets
     let current: CurrentConfiguration
 
+    /// Whether the mail has a link, as the settings are.
+    func hasLink(_ mail: MailRecord) -> Bool {
+        links.hasLink(continueUrl: mail.continueUrl, domains: current.configuration.continueDomains)
+    }
+
     /// Throws `MailFieldError` for a mail that cannot be sent as it is.
     func compose(_ mail: MailRecord, _ code: CodeRecord, now: Int64) throws -> ComposedMail {
         let long = secrets.text(code)
@@ -19,7 +24,9 @@ struct MailComposer: Sendable {
         let link = links.link(
             code.type, code: long, locale: mail.locale, continueUrl: isAllowed ? mail.continueUrl : nil)
         guard digits != nil || link != nil || !CodeLifetimes.hasDigits(code.type) else {
-            throw MailFieldError("continueUrl", "is not allowed any more, and the digits have expired")
+            throw mail.continueUrl == nil
+                ? MailFieldError("action-url", "is not set any more, and the digits have expired")
+                : MailFieldError("continueUrl", "is not allowed any more, and the digits have expired")
         }
         let text = try configuration.templates.text(
             mail.text, locale: mail.locale, mailLocale: settings.mailLocale,

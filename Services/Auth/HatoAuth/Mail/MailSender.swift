@@ -134,7 +134,7 @@ final class MailSender: Sendable {
         // It was used, or a newer one ended it.
         guard let code else { return try await end(mail, with: nil) }
         guard now < mail.until else {
-            let isOfUse = now < mail.end(with: code, composer.links)
+            let isOfUse = now < mail.end(with: code, hasLink: composer.hasLink(mail))
             return try await end(mail, with: MailRetryPolicy.over(mail, isOfUse: isOfUse))
         }
         let composed: ComposedMail

@@ -31,13 +31,15 @@ struct MailMethods: AuthMethods {
 
     func replay(_ request: Auth.Mail.Replay) async throws -> Auth.Mail.Changed {
         let choice = try choice(request.mail, all: request.all)
-        let changed = try await change(choice) { [links = configuration.links] mail, now, queue, rows in
-            guard mail.record.nextAt == nil, let code = mail.code, now < mail.record.end(with: code, links) else {
-                return false
-            }
+        let changed = try await change(choice) { [configuration] mail, now, queue, rows in
+            guard mail.record.nextAt == nil, let code = mail.code else { return false }
+            let hasLink = configuration.links.hasLink(
+                continueUrl: mail.record.continueUrl, domains: configuration.continueDomains)
+            let end = mail.record.end(with: code, hasLink: hasLink)
+            guard now < end else { return false }
             var again = mail.record
             (again.attempts, again.nextAt, again.error) = (0, now, nil)
-            again.until = min(again.end(with: code, links), now + MailRetryPolicy.tryFor)
+            again.until = min(end, now + MailRetryPolicy.tryFor)
             queue.replace(mail.record, with: again, in: rows)
             return true
         }
