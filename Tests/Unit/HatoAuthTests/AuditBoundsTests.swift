@@ -1,6 +1,8 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import Synchronization
+import TestStores
 import Testing
 
 @testable import HatoAuth
@@ -121,6 +123,52 @@ struct AuditBoundsTests {
         #expect(kept.said == kept.are && kept.are <= 20_000)
         let entries = try await all(bench)
         #expect(entries.contains { $0.type == .settingsChanged } && !entries.contains { $0.type == .signedUp })
+    }
+
+    private func add(_ count: Int, by administrator: String?, to bench: AuthBench) async throws {
+        bench.pass(seconds: 1)
+        _ = try await bench.store.write { [now = bench.now] rows in
+            var figures = try StoreFigures.find(in: rows)
+            for index in 0..<count {
+                var record = AuditRecord(.updated)
+                record.by = administrator
+                let id = AuditID(time: now, version: rows.nextVersion, index: index)
+                figures.addAudit(bytes: AuditRows.put(record, id, in: rows))
+            }
+            figures.put(in: rows)
+        }
+        bench.pass(seconds: 120)
+    }
+
+    @Test func entriesThatAreSparedAreReadOnceAndWrittenNever() async throws {
+        let store = CountingStore(try MemoryStore())
+        let bench = try await AuthBench.open(on: store) { $0.limits.auditBytesMax = 150_000 }
+        // Six pages.
+        try await add(3_000, by: "a", to: bench)
+        let room = 150_000 - (try await figures(bench).said)
+        #expect(room > 0)
+        try await add(1 + room / 30, by: nil, to: bench)
+        for round in 0..<2 {
+            let before = try await figures(bench).said
+            #expect(before > 150_000)
+            store.reset()
+            await bench.service.auditWriter.keepRoom(bench.service.metrics)
+            let counts = store.counts
+            #expect(counts.writes <= 2, "as many as delete something")
+            #expect(round == 0 ? counts.reads > 6 : counts.reads < 6, "round \(round): \(counts.reads)")
+            let kept = try await figures(bench)
+            #expect(kept.said == kept.are && kept.are <= 150_000)
+            try await add(1 + (150_000 - kept.are) / 30, by: nil, to: bench)
+        }
+        let spared = try await bench.store.read { rows in
+            var count = 0
+            try rows.rows(AuthKey.audits) { _, value in
+                if (try? AuditRecord(value))?.by != nil { count += 1 }
+                return true
+            }
+            return count
+        }
+        #expect(spared == 3_000)
     }
 
     private func figures(_ bench: AuthBench) async throws -> (said: Int, are: Int) {
@@ -288,5 +336,26 @@ struct AuditBoundsTests {
             }
             #expect(log.taken(now: Int64(minute) * 60_000).count == FailureLog.perSubjectMax)
         }
+    }
+}
+
+/// Counts reads and writes.
+private final class CountingStore: WrappedStore {
+    let store: any Store
+    private let state = Mutex((reads: 0, writes: 0))
+
+    init(_ store: any Store) { self.store = store }
+
+    var counts: (reads: Int, writes: Int) { state.withLock { $0 } }
+    func reset() { state.withLock { $0 = (0, 0) } }
+
+    func submit(_ write: any StoreWrite) {
+        state.withLock { $0.writes += 1 }
+        store.submit(write)
+    }
+
+    func submitRead(of client: String?, isLong: Bool, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.reads += 1 }
+        store.submitRead(of: client, isLong: isLong, body)
     }
 }

@@ -7,8 +7,8 @@ import Synchronization
 /// so that the time of a response shows nothing, and an attacker causes one commit a second at most. What the last
 /// second before a crash brought is lost.
 ///
-/// State in memory: the failures that wait (`FailureLog`), and whether the bytes were counted since the start, each
-/// behind a lock that is never held across an `await`.
+/// State in memory: the failures that wait (`FailureLog`), whether the bytes were counted since the start, and how far
+/// entries were deleted, each behind a lock that is never held across an `await`.
 final class AuditWriter: Sendable {
     private let store: any Store
     private let environment: AuthEnvironment
@@ -18,6 +18,8 @@ final class AuditWriter: Sendable {
     private let log = Mutex(FailureLog())
     /// Whether the figures were compared with the rows since the start.
     private let areFiguresRight = Mutex(false)
+    /// The key of the last entry that `keepRoom` has looked at: those before are of administrators and services.
+    private let lastLookedAt = Mutex<[UInt8]?>(nil)
 
     init(_ configuration: AuthConfiguration, _ store: any Store, _ environment: AuthEnvironment, key: [UInt8]) {
         self.store = store
@@ -77,15 +79,11 @@ final class AuditWriter: Sendable {
             guard try await store.read({ try StoreFigures.find(in: $0) }).auditBytes > bytesMax else { return }
             try await correctFigures()
             var dropped = 0
-            var page = AuditRows.OldPage(countMax: Self.pageMax, sparesAdministrators: true)
+            var page = AuditRows.OldPage(from: start(), countMax: Self.pageMax, sparesAdministrators: true)
             while !Task.isCancelled {
-                let old = try await delete { [bytesMax, page] figures, rows in
-                    let surplus = figures.auditBytes - bytesMax + bytesMax / Self.roomParts
-                    guard surplus > 0 else { return nil }
-                    return try AuditRows.oldest(page, bytesMin: surplus, in: rows)
-                }
-                guard let old else { break }
+                guard let old = try await deleteSurplus(page) else { break }
                 dropped += old.count
+                if page.sparesAdministrators, let last = old.last { lastLookedAt.withLock { $0 = last } }
                 metrics.droppedAudits(old.count)
                 page.from = old.next
                 if old.next == nil {
@@ -101,6 +99,27 @@ final class AuditWriter: Sendable {
         } catch {
             environment.logger.warning("audit entries that take too much room stay", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// Where the entries begin that may be of users. Entries of the last minute may have been written since in front of
+    /// those that were looked at, and any after the clock was set back.
+    private func start() -> [UInt8]? {
+        guard let last = lastLookedAt.withLock({ $0 }) else { return nil }
+        let minuteAgo = AuthKey.audits.lower + UInt64(max(0, environment.now() - 60_000)).bigEndianBytes
+        return last.lexicographicallyPrecedes(minuteAgo) ? last : minuteAgo
+    }
+
+    /// Deletes a page of the surplus; nil: there is none. A page that has nothing to delete costs no transaction.
+    private func deleteSurplus(_ page: AuditRows.OldPage) async throws -> AuditRows.Old? {
+        let (bytesMax, roomParts) = (bytesMax, Self.roomParts)
+        @Sendable func choose(_ figures: StoreFigures, _ rows: some StoreReading) throws -> AuditRows.Old? {
+            let surplus = figures.auditBytes - bytesMax + bytesMax / roomParts
+            return surplus > 0 ? try AuditRows.oldest(page, bytesMin: surplus, in: rows) : nil
+        }
+        let found = try await store.read { rows in try choose(StoreFigures.find(in: rows), rows) }
+        guard let found, found.count > 0 else { return found }
+        // Others delete old entries, too: it is chosen again.
+        return try await delete { figures, rows in try choose(figures, rows) }
     }
 
     /// An earlier version that has run on the store deletes entries without the figures: they are compared with the

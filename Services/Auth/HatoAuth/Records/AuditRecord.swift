@@ -184,6 +184,8 @@ enum AuditRows {
         var bytes = 0
         /// Where the next page begins; nil: there is none.
         var next: [UInt8]?
+        /// The key of the last entry that was looked at; nil: there was none.
+        var last: [UInt8]?
     }
 
     /// Which entries are looked at, the oldest first.
@@ -205,6 +207,7 @@ enum AuditRows {
         var (old, count) = (Old(), 0)
         try rows.rows(KeyRange(lower: page.from ?? AuthKey.audits.lower, upper: end)) { key, value in
             count += 1
+            old.last = key
             if count == page.countMax { old.next = key + [0] }
             let record = try? AuditRecord(value)
             if page.sparesAdministrators, record?.by != nil { return count < page.countMax }
