@@ -319,6 +319,28 @@ struct SessionListTests {
         #expect(late?.reason == "INVALID_REFRESH_TOKEN")
     }
 
+    @Test func aTokenThatMayNotForkTakesNothingOfItsOwner() async throws {
+        let bench = try await AuthBench.open {
+            $0.refresh.lateSeconds = 100
+            $0.limits.profileChanges = RateLimit(burst: 1, perMinute: 1)
+        }
+        let first = try await bench.signUp()
+        let owner = try await bench.refresh(first.refreshToken)
+        bench.pass(seconds: 101)
+        let id = try #require(RefreshToken(first.refreshToken)).sessionID
+        let guessed = RefreshToken(sessionID: id, secret: [UInt8](repeating: 7, count: 32)).text
+        for token in [first.refreshToken, guessed, first.refreshToken, guessed] {
+            let refused = await wireError {
+                try await bench.service.sessionList.fork(Auth.Sessions.Fork(refreshToken: token), CallOrigin())
+            }
+            #expect(refused?.reason == "INVALID_REFRESH_TOKEN")
+        }
+        let request = Auth.Sessions.Fork(refreshToken: owner.refreshToken)
+        _ = try await bench.service.sessionList.fork(request, CallOrigin())
+        let more = await wireError { try await bench.service.sessionList.fork(request, CallOrigin()) }
+        #expect(more?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
     @Test func theTokenOfAnEndedSessionEndsNoOthersAndChangesNoPassword() async throws {
         let bench = try await AuthBench.open()
         let owner = try await bench.signUp()
