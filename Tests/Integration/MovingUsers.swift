@@ -119,6 +119,30 @@ struct MovingUsers {
             #expect(rest.output["imported"] == 2_500 && rest.output["accounts"] == 2_500)
             let again = try await command(["import", file], on: stack)
             #expect(again.code == 0 && again.output["imported"] == 2_500, "\(again.error)")
+            let nothing = try await command(["import", file, "--continue"], on: stack)
+            #expect(nothing.code == 74 && nothing.error.contains("there is nothing to continue"), "\(nothing.error)")
+        }
+    }
+
+    @Test func equalRowsCountOnce() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let (first, other) = (#"{"uid":"a","displayName":"A"}"#, #"{"uid":"b","displayName":"A"}"#)
+            let file = try folder.write("users.jsonl", [first, other, first].joined(separator: "\n"))
+            let imported = try await command(["import", file], on: stack)
+            #expect(imported.code == 0 && imported.output["imported"] == 2, "\(imported.error)")
+            #expect(imported.output["accounts"] == 3 && imported.error.contains("account 3 (a): it is the same as"))
+        }
+    }
+
+    @Test func anExportWithoutServiceLeavesNoFile() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let exported = folder.path + "/exported.jsonl"
+            let failed = try await command(["export", exported], on: stack, server: "127.0.0.1:1")
+            #expect(failed.code != 0 && !FileManager.default.fileExists(atPath: exported), "\(failed.error)")
+            #expect(try await command(["export", exported], on: stack).code == 0)
+            #expect(FileManager.default.fileExists(atPath: exported))
         }
     }
 
@@ -197,9 +221,11 @@ struct MovingUsers {
         return RPCClient(configuration)
     }
 
-    private func command(_ arguments: [String], on stack: TestStack) async throws -> Executable.Ended {
+    private func command(
+        _ arguments: [String], on stack: TestStack, server: String? = nil
+    ) async throws -> Executable.Ended {
         let environment = [
-            "HATO_AUTH_SERVER": stack.announcement["auth"]?.string ?? "",
+            "HATO_AUTH_SERVER": server ?? stack.announcement["auth"]?.string ?? "",
             "HATO_ADMIN_KEY_FILE": stack.announcement["adminKeyFile"]?.string ?? "",
         ]
         return try await Executable.run("hato-auth", ["users"] + arguments, environment)

@@ -80,6 +80,7 @@ extension UsersCommand {
                     upload.refuse(number, object["uid"]?.string ?? object["localId"]?.string, error.message)
                     continue
                 }
+                if upload.passesOver(foreign.row, number: number) { continue }
                 for name in foreign.lost { lost[name, default: 0] += 1 }
                 if upload.needsSending(before: foreign.row) { try await send(&upload, read: number - 1) }
                 upload.add(foreign.row, number: number)
@@ -113,12 +114,14 @@ extension UsersCommand {
         func run() async throws {
             try await CommandSession.run(options, AuthTarget.self) { client, output in
                 if continues, file == nil { throw ValidationError("--continue needs the FILE that was begun.") }
-                let target = try file.map { try continues ? ExportFile(begun: $0) : ExportFile(new: $0) }
+                var target = try continues ? file.map { try ExportFile(begun: $0) } : nil
                 var request = Auth.Users.Export(limit: pageSize)
                 if continues { request.after = try target?.lastUid() }
                 var bar = ProgressBar("export", total: nil, output: output)
                 while true {
                     let page = try await client.call(request)
+                    // A service that gives nothing leaves no file.
+                    if target == nil, let file { target = try ExportFile(new: file) }
                     var lines: [UInt8] = []
                     for row in page.users { lines += row.json.encoded + [UInt8(ascii: "\n")] }
                     if let target { try target.write(lines) } else { try output.show(bytes: lines) }

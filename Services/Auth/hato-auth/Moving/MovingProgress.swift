@@ -21,6 +21,12 @@ struct MovingProgress: FieldObject, Hashable {
     /// The progress of an import that was cut off. Throws `CommandFailure` when there is none for this file.
     static func read(of file: String, size: Int) throws -> MovingProgress {
         let path = path(of: file)
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw CommandFailure(
+                .inputOutput,
+                "there is nothing to continue: no import of '\(file)' was cut off ('\(path)' is not there); "
+                    + "import it without --continue")
+        }
         let bytes = try CommandInput.bytes(of: path)
         guard let json = try? JSONParser.parse(bytes), let progress = try? Self(json: json, unknown: .rejected),
             progress.fileBytes == size

@@ -28,6 +28,16 @@ struct UserUpload {
         page.count >= Self.rowsMax || pageBytes >= Self.bytesMax || !names.isDisjoint(with: Self.names(row))
     }
 
+    /// Passes over an account that is in the call already, with the same fields. Returns whether it is; those of
+    /// earlier calls are not compared.
+    func passesOver(_ row: Auth.Users.Row, number: Int) -> Bool {
+        guard let uid = row.uid, names.contains("uid \(uid.lowercased())"),
+            let earlier = page.first(where: { $0.row.uid == uid }), earlier.row.json == row.json
+        else { return false }
+        complain(number, uid, "it is the same as account \(earlier.number), and counts once")
+        return true
+    }
+
     /// - Parameter number: the position in the file, from 1.
     mutating func add(_ row: Auth.Users.Row, number: Int) {
         page.append((number, row))
