@@ -13,13 +13,15 @@ final class NotifierMetrics: Sendable {
     private let full = Counter(label: "hato_notifier_deliveries_dropped_full_total")
     /// What became of an attempt.
     enum AttemptResult: String, CaseIterable {
-        case delivered, failed, gone
+        case delivered, failed, gone, refused, rejected
 
         init(_ outcome: DeliveryOutcome) {
             switch outcome {
             case .delivered: self = .delivered
             case .failed, .postponed: self = .failed
             case .deviceGone: self = .gone
+            case .tokenRefused, .providerRefused: self = .refused
+            case .rejected: self = .rejected
             }
         }
     }

@@ -1,7 +1,7 @@
 public import HatoFetch
 public import HatoModel
 
-/// One way to reach devices. `WebhookChannel` is the only one; APNs, FCM and Web Push would be others.
+/// One way to reach devices: APNs, FCM, Web Push or webhooks.
 public protocol Channel: Sendable {
     /// The platform of the devices that it reaches.
     var platform: Notifier.Platform { get }
@@ -17,63 +17,29 @@ public protocol Channel: Sendable {
     func shutdown() async
 }
 
-/// Where a device is, with what authenticates the notifier to it.
-public enum DeviceAddress: Sendable, Hashable {
-    /// Signed with every secret, the current one first: during a rotation there are two.
-    case webhook(url: String, secrets: [WebhookSecret])
-
-    /// The host and port that is called; the whole address when it names none.
-    public var host: String {
-        switch self {
-        case .webhook(let url, _): (try? StrictURL(url)).map { "\($0.host):\($0.port)" } ?? url
-        }
-    }
-}
-
 /// One notification for one device.
 public struct Delivery: Sendable, Hashable {
     /// The same in every attempt; receivers recognise a repetition by it.
     public var id: String
     /// Where it goes.
     public var address: DeviceAddress
+    /// The app of the device, whose credentials are used.
+    public var app = Delivery.defaultApp
     /// What it says.
     public var content: DeliveryContent
     /// Milliseconds since 1970: when the notification was accepted, the same in every attempt.
     public var createdAt: Int64
+    /// Milliseconds since 1970: after it, the delivery is worth nothing.
+    public var expiresAt: Int64 = .max
+
+    /// The app of devices that name none.
+    public static let defaultApp = "default"
 
     public init(id: String, address: DeviceAddress, content: DeliveryContent, createdAt: Int64) {
         self.id = id
         self.address = address
         self.content = content
         self.createdAt = createdAt
-    }
-}
-
-/// What a delivery carries.
-public struct DeliveryContent: Sendable, Hashable {
-    /// The id of the notification.
-    public var notification: String
-    /// The id of the device.
-    public var device: String
-    /// The user of the device.
-    public var uid: String
-    /// Title and body.
-    public var text: Notifier.NotificationText
-    /// What the receiving app gets, by name.
-    public var data: [String: String]
-    /// The id of the trigger that made it; nil for `notifier.send`.
-    public var trigger: String?
-    /// The path of the change that fired the trigger; nil without one.
-    public var path: String?
-    /// A newer notification with this key replaces it.
-    public var collapseKey: String?
-
-    public init(notification: String, device: String, uid: String, text: Notifier.NotificationText) {
-        self.notification = notification
-        self.device = device
-        self.uid = uid
-        self.text = text
-        data = [:]
     }
 }
 
@@ -85,8 +51,18 @@ public enum DeliveryOutcome: Sendable, Hashable {
     /// The receiver was not called: the look-up of its host had no turn in time, or the attempt was ended during the
     /// look-up. The attempt does not count.
     case postponed(DeliveryResponse)
-    /// The receiver responded with 410: the device is gone.
-    case deviceGone(DeliveryResponse)
+    /// The device is gone: the receiver responded with 410, or the provider says that the app was removed. `since`, in
+    /// milliseconds since 1970: as of when; nil when the provider does not say. A device that was registered again
+    /// later is not gone.
+    case deviceGone(DeliveryResponse, since: Int64?)
+    /// The provider does not know the token in this environment, for this topic or project: the token is bad, or our
+    /// configuration is. Many at once are our mistake.
+    case tokenRefused(DeliveryResponse)
+    /// The request is wrong, whatever the device: our bug. It is not tried again, and the token stays.
+    case rejected(DeliveryResponse)
+    /// The provider refuses all requests of the app with these credentials, or this configuration: the app's deliveries
+    /// wait, and nothing is lost.
+    case providerRefused(DeliveryResponse, retryAfter: Duration?)
 }
 
 /// What the receiver responded, or why the attempt failed, for people.
@@ -95,9 +71,12 @@ public struct DeliveryResponse: Sendable, Hashable {
     public var status: Int?
     /// Why the attempt failed or was postponed, with the beginning of the response's body; nil when it was delivered.
     public var error: String?
+    /// The provider's own name of the delivery; nil when it gives none.
+    public var providerID: String?
 
-    public init(status: Int? = nil, error: String? = nil) {
+    public init(status: Int? = nil, error: String? = nil, providerID: String? = nil) {
         self.status = status
         self.error = error
+        self.providerID = providerID
     }
 }

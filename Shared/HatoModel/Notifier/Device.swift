@@ -1,7 +1,7 @@
 extension Notifier {
     /// The channel of a device.
     public enum Platform: String, FieldChoice {
-        case webhook
+        case apns, fcm, webpush, webhook
 
         public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
             let name = try String(json: json, unknown: unknown)

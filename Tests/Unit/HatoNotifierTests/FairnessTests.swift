@@ -231,7 +231,7 @@ import Testing
         for _ in 0..<50 { try await outbox.send("x") }
         let lease = try #require(try await outbox.lease(limit: 8).leases.first)
         let version = outbox.store.version
-        try await outbox.record(.deviceGone(DeliveryResponse(status: 410)), of: lease)
+        try await outbox.record(.deviceGone(DeliveryResponse(status: 410), since: nil), of: lease)
         #expect(outbox.pending == 0 && outbox.store.version <= version + 3)
     }
 }

@@ -201,7 +201,7 @@ import Testing
         try await outbox.addDevice("d1", of: "u1")
         let first = try await outbox.send("a")
         let second = try await outbox.send("b")
-        try await round(outbox, .deviceGone(DeliveryResponse(status: 410)))
+        try await round(outbox, .deviceGone(DeliveryResponse(status: 410), since: nil))
         #expect(try await round(outbox, delivered).isEmpty)
         #expect(try await outbox.states(of: first) == [.dropped])
         #expect(try await outbox.states(of: second) == [.dropped])

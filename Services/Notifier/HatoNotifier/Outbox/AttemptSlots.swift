@@ -118,7 +118,7 @@ struct AttemptSlots: Sendable {
         // Also one that sends its response slowly.
         case .delivered, .failed: if isSlow { receivers.wasSilent(attempt.group, at: now) }
         // Says nothing about the receiver, or it gets no more attempts.
-        case .postponed, .deviceGone: break
+        case .postponed, .deviceGone, .tokenRefused, .rejected, .providerRefused: break
         }
     }
 

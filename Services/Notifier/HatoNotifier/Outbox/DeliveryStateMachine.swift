@@ -52,6 +52,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let outboxFull = "outbox_full"
         static let attemptsExhausted = "attempts_exhausted"
         static let unreadable = "unreadable"
+        static let rejected = "rejected"
         static let administrator = "administrator"
     }
 
@@ -103,6 +104,13 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         state = .pending
         time = now + delay
         return .waitUntil(time)
+    }
+
+    /// The provider says that the request is wrong, or that it does not know the token: trying again changes nothing.
+    mutating func attemptRejected(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
+        guard state == .leased else { return .ignore }
+        lastAttempt = report
+        return end(.dead, Reason.rejected, at: now)
     }
 
     /// The receiver was not called: the attempt does not count. `delay` in milliseconds.

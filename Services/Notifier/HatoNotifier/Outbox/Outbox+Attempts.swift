@@ -60,7 +60,11 @@ extension DeliveryStateMachine {
     ) -> Action {
         switch outcome {
         case .delivered(let answer): return attemptDelivered(answer.report(at: now), at: now)
-        case .deviceGone(let answer): return deviceWentAway(answer.report(at: now), at: now)
+        case .deviceGone(let answer, _): return deviceWentAway(answer.report(at: now), at: now)
+        case .rejected(let answer), .tokenRefused(let answer): return attemptRejected(answer.report(at: now), at: now)
+        case .providerRefused(let answer, let floor):
+            let delay = max(Int64(Double(Self.postponement) * (1 + random)), floor?.milliseconds ?? 0)
+            return attemptPostponed(answer.report(at: now), delay: delay, at: now)
         case .postponed(let answer):
             // Attempts that do not count make no wait longer: it is long from the first one.
             let delay = Int64(Double(Self.postponement) * (1 + random))
@@ -86,7 +90,7 @@ extension OutboxDraft {
     ) throws -> Notifier.DeviceState? {
         guard var device = try transaction.readable(DeviceRecord.self, DeviceRecord.key(name)) else { return nil }
         switch outcome {
-        case .postponed: return device.state
+        case .postponed, .rejected, .tokenRefused, .providerRefused: return device.state
         case .delivered:
             guard device.failingSince != nil else { return device.state }
             device.failingSince = nil

@@ -13,7 +13,7 @@ struct WebhookResponse: Hashable {
     func outcome(now: Int64) -> DeliveryOutcome {
         switch status {
         case 200..<300: .delivered(DeliveryResponse(status: status))
-        case 410: .deviceGone(DeliveryResponse(status: status, error: "the receiver is gone"))
+        case 410: .deviceGone(DeliveryResponse(status: status, error: "the receiver is gone"), since: nil)
         case 300..<400: .failed(response("redirects are not followed"), retryAfter: nil)
         case 429, 503: .failed(response("the receiver is busy"), retryAfter: delay(now: now))
         default: .failed(response("the receiver failed"), retryAfter: nil)

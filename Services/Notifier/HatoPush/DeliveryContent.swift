@@ -1,0 +1,109 @@
+public import HatoModel
+
+/// What a delivery carries.
+public struct DeliveryContent: Sendable, Hashable {
+    /// The id of the notification.
+    public var notification: String
+    /// The id of the device.
+    public var device: String
+    /// The user of the device; empty for a token without a user.
+    public var uid: String
+    /// Title and body, in the language of the device. Without both, the push is silent.
+    public var text: Notifier.NotificationText
+    /// What the receiving app gets, by name.
+    public var data: [String: String]
+    /// The id of the trigger that made it; nil for `notifier.send`.
+    public var trigger: String?
+    /// The path of the change that fired the trigger; nil without one.
+    public var path: String?
+    /// A newer notification with this key replaces it.
+    public var collapseKey: String?
+    /// How it is shown.
+    public var appearance = Appearance()
+    /// Members of the platforms' own, which take the place of those that are made here.
+    public var platforms: Notifier.PlatformMembers?
+
+    /// How a notification is shown.
+    public struct Appearance: Sendable, Hashable {
+        /// How urgent it is.
+        public var priority = Notifier.Priority.high
+        /// The name of a sound; nil: none is played.
+        public var sound: String?
+        /// The number on the app's icon; nil: it stays.
+        public var badge: Int?
+        /// Groups notifications: those of one chat.
+        public var thread: String?
+        /// The https URL of an image.
+        public var image: String?
+        /// The https URL that a tap opens.
+        public var link: String?
+        /// How much it interrupts; nil: the platform's default.
+        public var interruptionLevel: Notifier.InterruptionLevel?
+        /// The set of actions; nil: none.
+        public var category: Category?
+
+        /// High priority, and nothing else.
+        public init() {}
+    }
+
+    /// A set of actions, in the language of the device.
+    public struct Category: Sendable, Hashable {
+        /// The id of the category.
+        public var id: String
+        /// Its buttons, in their order.
+        public var actions: [Action]
+
+        /// A category with these buttons.
+        public init(id: String, actions: [Action]) {
+            self.id = id
+            self.actions = actions
+        }
+    }
+
+    /// A button of a notification.
+    public struct Action: Sendable, Hashable {
+        /// The id of the action.
+        public var id: String
+        /// What the button says.
+        public var title: String
+        /// Whether it opens the app; otherwise it works in the background.
+        public var opensApp: Bool
+        /// Whether it destroys something, and is shown so.
+        public var isDestructive: Bool
+        /// Whether the device must be unlocked.
+        public var requiresAuthentication: Bool
+        /// Present when the action takes a text.
+        public var input: Input?
+
+        /// The texts of a field for text.
+        public struct Input: Sendable, Hashable {
+            /// What the button says that sends the text; nil: the platform's text.
+            public var button: String?
+            /// What the empty field says.
+            public var placeholder: String?
+
+            /// A field for text.
+            public init(button: String? = nil, placeholder: String? = nil) {
+                self.button = button
+                self.placeholder = placeholder
+            }
+        }
+
+        /// An action that destroys nothing and takes no text.
+        public init(id: String, title: String, opensApp: Bool = false) {
+            self.id = id
+            self.title = title
+            self.opensApp = opensApp
+            isDestructive = false
+            requiresAuthentication = false
+        }
+    }
+
+    public init(notification: String, device: String, uid: String, text: Notifier.NotificationText) {
+        self.notification = notification
+        self.device = device
+        self.uid = uid
+        self.text = text
+        data = [:]
+    }
+}
