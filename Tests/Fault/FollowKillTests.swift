@@ -54,7 +54,7 @@ struct FollowKillTests {
             // The notifier may still be fetching the keys that verify the token.
             _ = try await waiting(for: "the registration of a device") {
                 try? await notifier.call(
-                    Notifier.Devices.Register(platform: .webhook, url: "http://127.0.0.1:9/\(name)"),
+                    Notifier.Devices.Register(url: "http://127.0.0.1:9/\(name)"),
                     credential: session.idToken)
             }
             users.append(User(name: name, session: session, end: End.allCases[number % End.allCases.count]))

@@ -193,7 +193,7 @@ struct SecretSearch {
             }
         }
         _ = try await notifier.call(
-            Notifier.Devices.Register(platform: .webhook, url: Self.webhook),
+            Notifier.Devices.Register(url: Self.webhook),
             credential: session.idToken)
         try await eventually("the profile is there") {
             try await messages.call(Messages.Get(path: try TreePath("/users/\(user.uid)/name"))).value

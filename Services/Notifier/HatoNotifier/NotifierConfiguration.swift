@@ -26,6 +26,10 @@ public struct NotifierConfiguration: Sendable {
     public var addresses = AddressGuard.Policy()
     /// Bounds of the look-ups of their names.
     public var lookUps = ResolverLimits()
+    /// The apps and their credentials; `default` has those of Web Push in any case.
+    public var apps = PushApps()
+    /// Reads the apps again; nil: they cannot change. Throws an error that says what is wrong, without secrets.
+    public var readApps: (@Sendable () throws -> PushApps)?
     /// Bounds of webhook requests.
     public var webhooks = WebhookChannel.Limits()
     /// When deliveries are tried again and given up.
@@ -55,14 +59,14 @@ public struct NotifierConfiguration: Sendable {
 public struct DeliveryPolicy: Sendable, Hashable {
     /// How long to wait before the feed of messages is tried again.
     public var backoff = BackoffPolicy()
-    /// Then a delivery is dead.
-    public var attemptsMax = 12
     /// How long a notification is worth delivering unless the request says otherwise.
     public var timeToLive: Duration = .seconds(24 * 3_600)
     /// How long an attempt may take before it is made again: above the time limit of every channel.
     public var lease: Duration = .seconds(60)
-    /// Attempts at the same time, over all devices.
+    /// Attempts at the same time, over all webhooks and subscriptions of Web Push.
     public var attemptsInFlightMax = 256
+    /// Attempts at the same time at one provider (APNs, FCM), for each app.
+    public var attemptsPerProviderMax = 500
     /// Attempts at the same time at devices of one user.
     public var attemptsPerUserMax = 8
     /// Attempts at the same time at devices of one host.

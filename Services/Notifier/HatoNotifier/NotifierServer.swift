@@ -53,28 +53,34 @@ public final class NotifierServer: Sendable {
         _ configuration: NotifierConfiguration, store: any Store, channels: [any Channel], logger: Logger
     ) async throws -> NotifierServer {
         let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics(), logger: logger)
-        let service = try NotifierService(configuration, outbox, channels: channels, logger: logger)
+        let results = ResultWriter(outbox)
+        let providers = try await ProviderDispatcher(outbox, channels: channels, results, logger: logger)
+        let service = try NotifierService(configuration, outbox, channels: channels, providers, logger: logger)
         var serving = configuration.server
         serving.methods = Notifier.methods
         serving.health = { await service.health() }
         serving.now = configuration.time.now
         let server = RPCServer(serving, router: service.router, authenticator: service.authenticator, logger: logger)
         let (host, port) = try await server.start()
-        let notifier = NotifierServer(service, server, host: host, port: port)
+        let notifier = NotifierServer(service, server, results, host: host, port: port)
         try await service.feeds?.start()
         return notifier
     }
 
-    private init(_ service: NotifierService, _ server: RPCServer, host: String, port: Int) {
+    private init(_ service: NotifierService, _ server: RPCServer, _ results: ResultWriter, host: String, port: Int) {
         self.host = host
         self.port = port
         self.service = service
         self.server = server
-        let dispatcher = Dispatcher(service.outbox, channels: service.channels, logger: service.logger)
+        let dispatcher = Dispatcher(service.outbox, channels: service.channels, results, logger: service.logger)
         let sweeper = Sweeper(service.outbox, logger: service.logger)
         self.dispatcher = dispatcher
         // These live as long as the server: `shutdown` ends them and waits.
-        dispatching = Task { await dispatcher.run() }
+        dispatching = Task {
+            async let others: Void = service.providers.run()
+            await dispatcher.run()
+            await others
+        }
         upkeep = [
             Task { await service.authenticator.run() }, Task { await sweeper.run() },
             Task { await service.accounts?.run() },
@@ -99,6 +105,7 @@ public final class NotifierServer: Sendable {
         await service.accounts?.close()
         for task in upkeep { await task.value }
         await dispatcher.stop()
+        await service.providers.stop()
         let cut = Task { [dispatching] in
             try await Task.sleep(until: end)
             dispatching.cancel()

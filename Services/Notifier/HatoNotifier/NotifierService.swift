@@ -18,6 +18,9 @@ final class NotifierService: Sendable {
     let notices: ThrottledNotices
     let outbox: Outbox
     let channels: [any Channel]
+    let apps: AppRegistry
+    /// Delivers to the providers.
+    let providers: ProviderDispatcher
     /// Nil without a key for it: then there are no triggers.
     let messages: MessagesClient?
     let feeds: TriggerFeeds?
@@ -36,7 +39,8 @@ final class NotifierService: Sendable {
 
     /// Throws the errors of the store.
     init(
-        _ configuration: NotifierConfiguration, _ outbox: Outbox, channels: [any Channel], logger: Logger
+        _ configuration: NotifierConfiguration, _ outbox: Outbox, channels: [any Channel],
+        _ providers: ProviderDispatcher, logger: Logger
     ) throws {
         self.configuration = configuration
         let auth = RPCClient(configuration.auth)
@@ -49,6 +53,8 @@ final class NotifierService: Sendable {
         }
         self.outbox = outbox
         self.channels = channels
+        self.providers = providers
+        apps = AppRegistry(configuration.apps, channels: channels)
         self.logger = logger
         notices = ThrottledNotices(logger)
         store = outbox.store
@@ -66,6 +72,7 @@ final class NotifierService: Sendable {
         var router = RPCRouter()
         let methods: [any NotifierMethods] = [
             DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
+            AppMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router
@@ -107,6 +114,15 @@ final class NotifierService: Sendable {
             isReady = false
         }
         checks["feeds"] = .object(shown)
+        let waiting = await providers.statuses.filter { $0.value.status == .paused || $0.value.status == .stopped }
+        if !waiting.isEmpty {
+            var shown = JSONObject()
+            for (queue, provider) in waiting.sorted(by: { $0.key.name < $1.key.name }) {
+                shown[queue.name] = .string("\(provider.status.rawValue): \(provider.problem ?? "")")
+            }
+            checks["providers"] = .object(shown)
+            isReady = false
+        }
         if feeds == nil, await (try? outbox.triggers().isEmpty) == false {
             checks["triggers"] = "setting outgoing-key-file is missing: no trigger fires"
             isReady = false

@@ -9,7 +9,9 @@ enum NotifierError: Error, Sendable, Hashable {
     case deviceNotFound(String)
     case uidMissing
     case foreignUser
-    case tooManyDevices(Int)
+    case noSecret(String)
+    case appNotConfigured(String, Notifier.Platform)
+    case appNotFound(String)
     case triggerNotFound(String)
     case tooManyTriggers(Int)
     case notificationNotFound(String)
@@ -24,10 +26,14 @@ extension NotifierError: RPCErrorConvertible {
         case .uidMissing:
             .invalidParams("uid", "The administrator key has no devices of its own; say whose they are with uid")
         case .foreignUser: .permissionDenied("Only administrators may name another user")
-        case .tooManyDevices(let max):
-            .resourceExhausted(
-                reason: "too_many_devices",
-                "A user has at most \(max) devices; unregister one with notifier.devices.unregister")
+        case .noSecret(let device):
+            .failedPrecondition(reason: "no_secret", "The device \"\(device)\" is no webhook: it has no signing secret")
+        case .appNotConfigured(let app, let platform):
+            .failedPrecondition(
+                reason: "app_not_configured",
+                "The app \"\(app)\" has no credentials for \(platform.rawValue); give them in the setting apps-file")
+        case .appNotFound(let app):
+            .notFound(reason: "app_not_found", "There is no app \"\(app)\" in the setting apps-file")
         case .triggerNotFound(let id): .notFound(reason: "trigger_not_found", "There is no trigger \"\(id)\"")
         case .tooManyTriggers(let max):
             .resourceExhausted(reason: "too_many_triggers", "There are \(max) triggers, which is the limit")

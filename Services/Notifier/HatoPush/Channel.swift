@@ -13,8 +13,20 @@ public protocol Channel: Sendable {
     /// Makes one attempt, within the time limit of the channel, and returns its outcome.
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome
 
+    /// Takes the credentials of apps in place of those it had.
+    func use(_ apps: PushApps)
+
+    /// Calls the provider with a push that must be refused for its token only. Returns what is wrong with the
+    /// credentials of the app, as a sentence; nil when they are good, or when there is nothing to check.
+    func problem(of app: String) async -> String?
+
     /// Closes the connections; one that is in use is closed after its delivery.
     func shutdown() async
+}
+
+extension Channel {
+    public func use(_ apps: PushApps) {}
+    public func problem(of app: String) async -> String? { nil }
 }
 
 /// One notification for one device.

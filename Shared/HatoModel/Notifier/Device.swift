@@ -23,26 +23,71 @@ extension Notifier {
         case disabled
     }
 
+    /// What a browser gives an app to be reached by: the JSON form of its `PushSubscription` (W3C Push API).
+    public struct Subscription: FieldObject, Hashable {
+        public var endpoint: String
+        public var keys: Keys
+        public var expirationTime: JSONValue?
+
+        /// The receiver's keys (RFC 8291).
+        public struct Keys: FieldObject, Hashable {
+            public var p256dh: String
+            public var auth: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(p256dh: "", auth: ""),
+                .required(
+                    "p256dh", \.p256dh, "The public key: base64url of 65 bytes, a point of P-256",
+                    example: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"),
+                .required(
+                    "auth", \.auth, "The authentication secret: base64url of 16 bytes",
+                    example: "BTBZMqHH6r4Tts7J_aSIgg"))
+
+            public init(p256dh: String, auth: String) {
+                self.p256dh = p256dh
+                self.auth = auth
+            }
+        }
+
+        public static let fields = Fields<Self>(
+            blank: Self(endpoint: "", keys: Keys(p256dh: "", auth: "")),
+            .required(
+                "endpoint", \.endpoint, "The https URL that is called; as that of a webhook it must be public",
+                example: "https://push.example.net/s/8f2c"),
+            .required("keys", \.keys, "The receiver's keys"),
+            .optionalJSON("expirationTime", \.expirationTime, "As the browser gives it; it has no effect"))
+
+        public init(endpoint: String, keys: Keys) {
+            self.endpoint = endpoint
+            self.keys = keys
+        }
+    }
+
     /// An address that belongs to one user.
     public struct Device: FieldObject, Hashable {
         public var device: String
         public var uid: String
         public var platform: Platform
-        public var url: String
+        public var url: String?
+        public var environment: APNsEnvironment?
         public var app: String?
         public var locale: String?
+        public var timeZone: String?
         public var state: DeviceState
         public var disabledReason: String?
         public var createdAt: Int
+        public var seenAt: Int?
 
         public static let fields = Fields<Self>(
-            blank: Self(device: "", uid: "", platform: .webhook, url: "", createdAt: 0),
+            blank: Self(device: "", uid: "", platform: .webhook, createdAt: 0),
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user the device belongs to"),
-            .required("platform", \.platform, "How the device is reached: `webhook`"),
-            .required("url", \.url, "The URL of the webhook"),
-            .optional("app", \.app, "The app the device belongs to, 1 to 256 bytes"),
+            .required("platform", \.platform, "How the device is reached"),
+            .optional("url", \.url, "The URL of a webhook; tokens and endpoints of other platforms are not shown"),
+            .optional("environment", \.environment, "Of `apns`: which of Apple's services knows the device"),
+            .optional("app", \.app, "The app the device belongs to; absent: `default`"),
             .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`: 1 to 256 bytes"),
+            .optional("timeZone", \.timeZone, "The IANA time zone of the device, e.g. `Asia/Tokyo`"),
             .required(
                 "state", \.state,
                 """
@@ -52,17 +97,17 @@ extension Notifier {
             .optional(
                 "disabledReason", \.disabledReason,
                 """
-                Why it is disabled: `gone`: the receiver responded with 410; `failing`: every attempt failed \
-                for 5 days
+                Why a webhook is disabled: `gone`: the receiver responded with 410; `failing`: every attempt \
+                failed for 5 days. Devices of other platforms are removed when they are gone
                 """
             ),
-            .required("createdAt", \.createdAt, "When it was registered, in milliseconds since 1970"))
+            .required("createdAt", \.createdAt, "When it was registered first, in milliseconds since 1970"),
+            .optional("seenAt", \.seenAt, "When it was registered last, in milliseconds since 1970"))
 
-        public init(device: String, uid: String, platform: Platform, url: String, createdAt: Int) {
+        public init(device: String, uid: String, platform: Platform, createdAt: Int) {
             self.device = device
             self.uid = uid
             self.platform = platform
-            self.url = url
             self.createdAt = createdAt
             state = .active
         }
@@ -70,52 +115,84 @@ extension Notifier {
 }
 
 extension Notifier.Devices {
-    /// Registers the caller's device. A webhook belongs to its address (with `app`) and its user: several users have
-    /// devices at one address. Registered again by the same user it stays the same device, keeps its secret unless a
-    /// new one is given, and becomes active again.
+    /// Registers the caller's device. A token or subscription belongs to the user that registered it last. A webhook
+    /// belongs to its address (with `app`) and its user: several users have devices at one address. Registered again by
+    /// the same user it stays the same device, keeps its secret unless a new one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = """
-            Registers a device of the caller. The same user with the same `url` and `app` gets the same device \
-            again, active and with its secret. A user has at most 32 devices (`too_many_devices`)
+            Registers a device of the caller. The same user with the same `token`, `fid`, `subscription` or `url` \
+            and `app` gets the same device again, active and with its secret; a token or subscription of another \
+            user moves to the caller. A user has at most 32 devices: beyond, the one that was registered the \
+            longest time ago goes
             """
         public static let access = Access.signedIn
         public static let effect = Effect.write
 
         public var platform: Notifier.Platform
-        public var url: String
+        public var token: String?
+        public var fid: String?
+        public var subscription: Notifier.Subscription?
+        public var url: String?
         public var secret: String?
         public var app: String?
+        public var environment: Notifier.APNsEnvironment?
         public var locale: String?
+        public var timeZone: String?
         public var uid: String?
 
         public static let fields = Fields<Self>(
-            blank: Self(url: ""),
-            .required("platform", \.platform, "How the device is reached: `webhook`"),
-            .required(
+            blank: Self(platform: .webhook),
+            .required("platform", \.platform, "How the device is reached"),
+            .optional(
+                "token", \.token,
+                "Of `apns`: the device token, 16 to 400 hexadecimal digits; of `fcm`: the registration token",
+                example: "c5d9b0f2a4e6418d7f3b2c1a0e9d8c7b6a5f4e3d2c1b0a998877665544332211"),
+            .optional(
+                "fid", \.fid, "Of `fcm`: the Firebase installation id; exactly one of `token` and `fid`",
+                example: "cFj3n1wQS0m8xq2Z"),
+            .optional(
+                "subscription", \.subscription, "Of `webpush`: what the browser gives, as JSON",
+                example: Notifier.Subscription(
+                    endpoint: "https://push.example.net/s/8f2c",
+                    keys: .init(
+                        p256dh:
+                            "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+                        auth: "BTBZMqHH6r4Tts7J_aSIgg"))),
+            .optional(
                 "url", \.url,
                 """
-                The URL of the webhook: https, port 443 or 8443, a host on the public internet, at most \
+                Of `webhook`: its URL: https, port 443 or 8443, a host on the public internet, at most \
                 2,048 bytes (settings `webhook-ports`, `allow-private-webhooks`)
-                """),
+                """, example: "https://example.com/hooks/hato"),
             .optional(
                 "secret", \.secret,
                 """
-                The signing secret: `whsec_` and base64 of 24 to 64 bytes; generated when absent, for a new \
-                device
+                Of `webhook`: the signing secret, `whsec_` and base64 of 24 to 64 bytes; generated when absent, \
+                for a new device
                 """),
             .optional(
                 "app", \.app,
                 """
-                The app the device belongs to, 1 to 256 bytes, such as a bundle id; the same URL with \
-                another `app` is another device. No app when absent
+                The app the device belongs to, 1 to 256 bytes: an entry of the setting `apps-file`, for a webhook \
+                any name; the same address with another `app` is another device. `default` when absent
                 """, example: "com.example.chat"),
+            .optional(
+                "environment", \.environment,
+                """
+                Of `apns`: `sandbox` for an app that is signed for development; what the app's entry says when \
+                absent
+                """, example: .sandbox),
             .optional(
                 "locale", \.locale,
                 """
                 The language of the device, e.g. `ja-JP`: any text of 1 to 256 bytes without control \
-                characters, which is only stored; unchanged when absent
+                characters; unchanged when absent
                 """, example: "ja-JP"),
+            .optional(
+                "timeZone", \.timeZone,
+                "The IANA time zone of the device: 1 to 256 bytes without control characters; unchanged when absent",
+                example: "Asia/Tokyo"),
             .optional(
                 "uid", \.uid,
                 """
@@ -123,8 +200,13 @@ extension Notifier.Devices {
                 with the administrator key; a user may only give the own uid
                 """, example: "u1"))
 
-        public init(platform: Notifier.Platform = .webhook, url: String, secret: String? = nil, uid: String? = nil) {
+        public init(platform: Notifier.Platform, uid: String? = nil) {
             self.platform = platform
+            self.uid = uid
+        }
+
+        public init(url: String, secret: String? = nil, uid: String? = nil) {
+            platform = .webhook
             self.url = url
             self.secret = secret
             self.uid = uid
@@ -213,8 +295,7 @@ extension Notifier.Devices {
             List(),
             Result(devices: [
                 Notifier.Device(
-                    device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", platform: .webhook,
-                    url: "https://example.com/hooks/hato", createdAt: 1_795_000_000_000)
+                    device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", platform: .apns, createdAt: 1_795_000_000_000)
             ]))
     }
 

@@ -224,8 +224,8 @@ extension Notifier.Dead {
             .required(
                 "reason", \.reason,
                 """
-                Why it is dead: `attempts_exhausted` (12 attempts), `expired` (after failed attempts), \
-                `unreadable` (a damaged record)
+                Why it is dead: `expired` (after failed attempts), `rejected` (the provider says that the push \
+                itself is wrong), `unreadable` (a damaged record)
                 """),
             .required("attempts", \.attempts, "The number of attempts"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"))
@@ -286,7 +286,7 @@ extension Notifier.Dead {
                 Letter(
                     delivery: "ntf_4c7d1e9a2b6f8035-0", notification: "ntf_4c7d1e9a2b6f8035",
                     device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", diedAt: 1_795_003_600_000,
-                    reason: "attempts_exhausted", attempts: 12)
+                    reason: "expired", attempts: 291)
             ]))
     }
 
@@ -294,8 +294,7 @@ extension Notifier.Dead {
     public struct Replay: RPCRequest {
         public static let method = "notifier.dead.replay"
         public static let summary = """
-            Returns dead deliveries to the outbox, those named or all, with 12 new attempts and 86,400 \
-            seconds to live
+            Returns dead deliveries to the outbox, those named or all, with 86,400 seconds to live
             """
         public static let access = Access.administrator
         public static let effect = Effect.write

@@ -3,6 +3,9 @@
 extension [MethodError] {
     fileprivate static let unknownDevice = [MethodError(.notFound, "device_not_found")]
     fileprivate static let unknownTrigger = [MethodError(.notFound, "trigger_not_found")]
+    fileprivate static let unknownApp = [
+        MethodError(.invalidArgument, "invalid_key"), MethodError(.notFound, "app_not_found"),
+    ]
     fileprivate static let page = [MethodError(.invalidArgument, "invalid_limit", "invalid_page")]
     fileprivate static let triggersChange = [MethodError(.unavailable, "busy")]
 
@@ -22,13 +25,25 @@ extension Notifier.Devices.Register {
     public static let errors = [
         MethodError(
             .invalidArgument, "unsupported_platform", "invalid_url", "plain_http", "port_not_allowed",
-            "private_address", "unresolvable_host", "invalid_secret", "invalid_key"),
-        MethodError(.resourceExhausted, "too_many_devices"),
+            "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token"),
+        MethodError(.failedPrecondition, "app_not_configured"),
     ]
+}
+extension Notifier.WebPush.Key {
+    public static let errors = [
+        MethodError(.invalidArgument, "invalid_key"), MethodError(.failedPrecondition, "app_not_configured"),
+    ]
+}
+extension Notifier.Apps.Check { public static let errors: [MethodError] = .unknownApp }
+extension Notifier.Apps.Resume { public static let errors: [MethodError] = .unknownApp }
+extension Notifier.Apps.Reload {
+    public static let errors = [MethodError(.failedPrecondition, "no_apps_file", "invalid_apps_file")]
 }
 extension Notifier.Devices.List { public static let errors: [MethodError] = .page }
 extension Notifier.Devices.RotateSecret {
-    public static let errors: [MethodError] = .joined(.unknownDevice, [MethodError(.invalidArgument, "invalid_secret")])
+    public static let errors: [MethodError] = .joined(
+        .unknownDevice,
+        [MethodError(.invalidArgument, "invalid_secret"), MethodError(.failedPrecondition, "no_secret")])
 }
 extension Notifier.Devices.Unregister { public static let errors: [MethodError] = .unknownDevice }
 extension Notifier.Triggers.Set {
@@ -37,7 +52,7 @@ extension Notifier.Triggers.Set {
             MethodError(
                 .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
                 "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "unsupported_platform"),
+                "invalid_badge", "invalid_url", "unsupported_platform"),
             MethodError(.resourceExhausted, "too_many_triggers"),
         ], .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
 }
@@ -52,7 +67,8 @@ extension Notifier.Send {
     public static let errors: [MethodError] = .joined(
         [
             MethodError(
-                .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big"),
+                .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
+                "invalid_badge", "invalid_url", "invalid_platforms"),
             MethodError(.failedPrecondition, "device_disabled"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),

@@ -1,10 +1,14 @@
 /// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Only supported features are declared here; platforms other than `webhook`,
-/// categories, types, badges and preferences are added when they are supported.
+/// Times are milliseconds since 1970. Only supported features are declared here; categories, types, badges and
+/// preferences are added when they are supported.
 public enum Notifier {
     /// The methods about devices.
     public enum Devices {}
+    /// The methods about apps and their credentials.
+    public enum Apps {}
+    /// The methods about Web Push.
+    public enum WebPush {}
     /// The methods about triggers.
     public enum Triggers {}
     /// The methods about dead deliveries.
@@ -12,6 +16,7 @@ public enum Notifier {
 
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
+        WebPush.Key.self, Apps.List.self, Apps.Check.self, Apps.Reload.self, Apps.Resume.self,
         Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
         Send.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,

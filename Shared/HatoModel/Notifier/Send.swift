@@ -33,6 +33,7 @@ extension Notifier {
         public var notification: NotificationText
         public var data: [String: String]?
         public var options: DeliveryOptions?
+        public var platforms: PlatformMembers?
         public var idempotencyKey: String?
         public var dryRun: Bool?
 
@@ -49,6 +50,14 @@ extension Notifier {
                 """,
                 example: ["chat": "c1"]),
             .optional("options", \.options, "Options of the delivery", example: DeliveryOptions(ttlSeconds: 3600)),
+            .optional(
+                "platforms", \.platforms,
+                "Members of the platforms' own, which take the place of those that the notifier makes",
+                example: {
+                    var members = PlatformMembers()
+                    members.apns = ["aps": ["target-content-id": "c1"]]
+                    return members
+                }()),
             .optional(
                 "idempotencyKey", \.idempotencyKey,
                 """
@@ -109,11 +118,13 @@ extension Notifier {
     public struct AttemptReport: FieldObject, Hashable {
         public var at: Int
         public var status: Int?
+        public var id: String?
         public var error: String?
 
         public static let fields = Fields<Self>(
             blank: Self(at: 0),
             .required("at", \.at, "When it ended, in milliseconds since 1970"),
+            .optional("id", \.id, "The provider's own name of the push"),
             .optional("status", \.status, "The HTTP status; absent when there was no response"),
             .optional(
                 "error", \.error,
@@ -138,6 +149,7 @@ extension Notifier {
         public var reason: String?
         public var attempts: Int
         public var lastAttempt: AttemptReport?
+        public var history: [AttemptReport]?
         public var nextAttemptAt: Int?
         public var finishedAt: Int?
 
@@ -160,8 +172,8 @@ extension Notifier {
                 """
                 Why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
                 newer one with the same collapse key), `outbox_full`, `administrator` \
-                (`notifier.dead.drop`); or is dead: `attempts_exhausted` (12 attempts), `expired` (after \
-                failed attempts), `unreadable` (a damaged record)
+                (`notifier.dead.drop`); or is dead: `expired` (after failed attempts), `rejected` (the provider \
+                says that the push itself is wrong), `unreadable` (a damaged record)
                 """),
             .required(
                 "attempts", \.attempts,
@@ -170,6 +182,8 @@ extension Notifier {
                 receiver, do not count
                 """),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
+            .optional(
+                "history", \.history, "The attempts before the last one, oldest first, at most 11; absent without any"),
             .optional(
                 "nextAttemptAt", \.nextAttemptAt,
                 "When the next attempt is due, in milliseconds since 1970; only while pending"),

@@ -31,6 +31,13 @@ extension Notifier {
     public struct DeliveryOptions: FieldObject, Hashable {
         public var ttlSeconds: Int?
         public var collapseKey: String?
+        public var priority: Priority?
+        public var thread: String?
+        public var sound: String?
+        public var badge: Int?
+        public var image: String?
+        public var link: String?
+        public var interruptionLevel: InterruptionLevel?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -46,7 +53,32 @@ extension Notifier {
                 1 to 256 bytes: a newer notification with the same key replaces those of the same device that \
                 still wait, except one that is being attempted. A template in a trigger; a longer result is \
                 cut
-                """))
+                """),
+            .optional(
+                "priority", \.priority,
+                "`high` when absent: shown at once; `normal`: may wait until the device is awake", example: .normal),
+            .optional(
+                "thread", \.thread,
+                """
+                1 to 256 bytes: groups the notifications of one conversation on the device. A template in a \
+                trigger
+                """, example: "c1"),
+            .optional(
+                "sound", \.sound, "The name of a sound, 1 to 256 bytes, e.g. `default`; none is played when absent",
+                example: "default"),
+            .optional(
+                "badge", \.badge, "The number on the app's icon, 0 to 99,999, 0 removes it; unchanged when absent",
+                example: 1),
+            .optional(
+                "image", \.image, "The https URL of an image, at most 2,048 bytes. A template in a trigger",
+                example: "https://example.com/photo.jpg"),
+            .optional(
+                "link", \.link, "The https URL that a tap opens, at most 2,048 bytes. A template in a trigger",
+                example: "https://example.com/chats/c1"),
+            .optional(
+                "interruptionLevel", \.interruptionLevel,
+                "How much it interrupts, where the platform knows that: Apple's `interruption-level`",
+                example: .timeSensitive))
 
         public init(ttlSeconds: Int? = nil, collapseKey: String? = nil) {
             self.ttlSeconds = ttlSeconds

@@ -44,6 +44,8 @@ public final class ThrottledNotices: Sendable {
         case mailNotSent
         case unwrittenOnDisconnect
         case cancelledListeners
+        case pausedQueue
+        case stoppedQueue
         case unleasedDeliveries
         case unrecordedAttempt
         case undroppedDeliveries

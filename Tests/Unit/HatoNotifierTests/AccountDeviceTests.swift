@@ -42,9 +42,8 @@ struct AccountDeviceTests {
             var writes = RecordWrites()
             for name in names {
                 let parts = name.split(separator: "/").map(String.init)
-                var device = DeviceRecord(
-                    device: name, uid: parts[0], platform: .webhook, url: "https://example.com/\(name)", secret: "s",
-                    state: .active, createdAt: 0)
+                var device = DeviceRecord(device: name, uid: parts[0], platform: .webhook, createdAt: 0)
+                (device.url, device.secret) = ("https://example.com/\(name)", "s")
                 if parts.count > 1 { device.session = parts[1] }
                 writes.put(device.key, device)
                 writes.put(device.userKey)

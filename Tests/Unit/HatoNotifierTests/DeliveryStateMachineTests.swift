@@ -4,7 +4,6 @@ import Testing
 @testable import HatoNotifier
 
 @Suite struct DeliveryStateMachineTests {
-    private let policy = DeliveryPolicy()
     private let report = Notifier.AttemptReport(at: 1, status: 500)
 
     private func pending(expiresAt: Int64 = 1_000_000) -> DeliveryStateMachine {
@@ -13,21 +12,21 @@ import Testing
 
     private func leased(expiresAt: Int64 = 1_000_000) -> DeliveryStateMachine {
         var machine = pending(expiresAt: expiresAt)
-        _ = machine.leaseRequested(at: 100, until: 160, policy)
+        _ = machine.leaseRequested(at: 100, until: 160)
         return machine
     }
 
     @Test func whatIsDueIsLeasedAndCountsAsAnAttempt() {
         var machine = pending()
-        #expect(machine.leaseRequested(at: 99, until: 160, policy) == .ignore)
-        #expect(machine.leaseRequested(at: 100, until: 160, policy) == .send)
+        #expect(machine.leaseRequested(at: 99, until: 160) == .ignore)
+        #expect(machine.leaseRequested(at: 100, until: 160) == .send)
         #expect(machine.state == .leased && machine.time == 160 && machine.attempts == 1)
-        #expect(machine.leaseRequested(at: 159, until: 220, policy) == .ignore)
+        #expect(machine.leaseRequested(at: 159, until: 220) == .ignore)
     }
 
     @Test func aLapsedLeaseIsTakenOver() {
         var machine = leased()
-        #expect(machine.leaseRequested(at: 160, until: 220, policy) == .send)
+        #expect(machine.leaseRequested(at: 160, until: 220) == .send)
         #expect(machine.attempts == 2)
     }
 
@@ -36,9 +35,9 @@ import Testing
         #expect(machine.attemptDelivered(.init(at: 120, status: 200), at: 120) == .finish)
         #expect(machine.state == .delivered && machine.time == 120 && machine.lastAttempt?.status == 200)
         let end = machine
-        #expect(machine.leaseRequested(at: 500, until: 600, policy) == .ignore)
+        #expect(machine.leaseRequested(at: 500, until: 600) == .ignore)
         #expect(machine.attemptDelivered(report, at: 500) == .ignore)
-        #expect(machine.attemptFailed(report, delay: 1, at: 500, policy) == .ignore)
+        #expect(machine.attemptFailed(report, delay: 1, at: 500) == .ignore)
         #expect(machine.deviceWentAway(nil, at: 500) == .ignore)
         #expect(machine.replaced(at: 500) == .ignore)
         #expect(machine.replayed(at: 500, expiresAt: 600) == .ignore)
@@ -48,38 +47,35 @@ import Testing
 
     @Test func aFailureWaitsForItsTime() {
         var machine = leased()
-        #expect(machine.attemptFailed(report, delay: 50, at: 120, policy) == .waitUntil(170))
+        #expect(machine.attemptFailed(report, delay: 50, at: 120) == .waitUntil(170))
         #expect(machine.state == .pending && machine.time == 170 && machine.attempts == 1)
         #expect(machine.lastAttempt == report)
     }
 
-    @Test func afterTheLastAttemptItIsDead() {
+    @Test func twelveAttemptsAreRemembered() {
         var machine = pending()
-        var now: Int64 = 100
-        for attempt in 1...policy.attemptsMax {
-            #expect(machine.leaseRequested(at: now, until: now + 60, policy) == .send)
-            let action = machine.attemptFailed(report, delay: 10, at: now, policy)
-            #expect(action == (attempt < policy.attemptsMax ? .waitUntil(now + 10) : .finish))
-            now += 10
+        for attempt in 1...20 {
+            let now = 100 + Int64(attempt) * 10
+            #expect(machine.leaseRequested(at: now, until: now + 60) == .send)
+            let report = Notifier.AttemptReport(at: attempt, status: 500)
+            #expect(machine.attemptFailed(report, delay: 1, at: now) == .waitUntil(now + 1))
         }
-        #expect(machine.state == .dead && machine.reason == "attempts_exhausted")
+        #expect(machine.attempts == 20 && machine.lastAttempt?.at == 20)
+        #expect(machine.history?.map(\.at) == Array(9...19))
     }
 
-    @Test func leasesThatLapseUseUpTheAttemptsToo() {
-        var machine = pending()
-        for attempt in 0..<policy.attemptsMax {
-            #expect(machine.leaseRequested(at: 100 + Int64(attempt), until: 101 + Int64(attempt), policy) == .send)
-        }
-        #expect(machine.leaseRequested(at: 500, until: 600, policy) == .finish)
-        #expect(machine.state == .dead)
+    @Test func whatIsWrongIsNotTriedAgain() {
+        var machine = leased()
+        #expect(machine.attemptRejected(report, at: 120) == .finish)
+        #expect(machine.state == .dead && machine.reason == "rejected" && machine.lastAttempt == report)
     }
 
     @Test func expiredBeforeTheFirstAttemptIsDroppedAfterItIsDead() {
         var machine = pending(expiresAt: 300)
-        #expect(machine.leaseRequested(at: 300, until: 360, policy) == .finish)
+        #expect(machine.leaseRequested(at: 300, until: 360) == .finish)
         #expect(machine.state == .dropped && machine.reason == "expired")
         machine = leased(expiresAt: 300)
-        #expect(machine.attemptFailed(report, delay: 200, at: 150, policy) == .finish)
+        #expect(machine.attemptFailed(report, delay: 200, at: 150) == .finish)
         #expect(machine.state == .dead && machine.reason == "expired")
     }
 
@@ -107,7 +103,7 @@ import Testing
 
     @Test func theDeadCanBeReplayedOrDropped() {
         var machine = leased(expiresAt: 150)
-        _ = machine.attemptFailed(report, delay: 100, at: 120, policy)
+        _ = machine.attemptFailed(report, delay: 100, at: 120)
         var other = machine
         #expect(machine.replayed(at: 900, expiresAt: 2_000) == .waitUntil(900))
         #expect(machine == DeliveryStateMachine(dueAt: 900, expiresAt: 2_000))
@@ -118,7 +114,7 @@ import Testing
 
     @Test func itIsReadBackFromItsRow() throws {
         var machine = leased()
-        _ = machine.attemptFailed(report, delay: 50, at: 120, policy)
+        _ = machine.attemptFailed(report, delay: 50, at: 120)
         let bytes = try RecordCodec.encode(machine)
         #expect(try RecordCodec.decode(DeliveryStateMachine.self, bytes, key: []) == machine)
     }

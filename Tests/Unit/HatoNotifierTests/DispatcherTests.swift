@@ -15,7 +15,7 @@ import Testing
     private func running(
         _ outbox: Outbox, _ channel: ScriptedChannel, _ body: () async throws -> Void
     ) async throws {
-        let dispatcher = Dispatcher(outbox, channels: [channel], logger: logger)
+        let dispatcher = Dispatcher(outbox, channels: [channel], ResultWriter(outbox), logger: logger)
         let task = Task { await dispatcher.run() }
         do { try await body() } catch {
             task.cancel()
@@ -83,7 +83,8 @@ import Testing
         let gate = Gate()
         let channel = ScriptedChannel(gate: gate)
         let dispatcher = Dispatcher(
-            outbox, channels: [channel], logger: Logger(label: "test") { _ in KeptLog(lines: lines) })
+            outbox, channels: [channel], ResultWriter(outbox),
+            logger: Logger(label: "test") { _ in KeptLog(lines: lines) })
         let task = Task { await dispatcher.run() }
         try await outbox.accept(outbox.notification("a", to: (0..<20).map { "u\($0)" }))
         try await eventually("all are attempted") { channel.deliveries.count == 20 }
@@ -104,7 +105,7 @@ import Testing
         try await outbox.addDevice("d1", of: "u1")
         let gate = Gate()
         let channel = ScriptedChannel(gate: gate)
-        let dispatcher = Dispatcher(outbox, channels: [channel], logger: logger)
+        let dispatcher = Dispatcher(outbox, channels: [channel], ResultWriter(outbox), logger: logger)
         let task = Task { await dispatcher.run() }
         let id = try await outbox.send("a")
         try await outbox.send("b")

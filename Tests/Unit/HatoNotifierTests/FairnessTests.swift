@@ -26,7 +26,8 @@ import Testing
         _ outbox: Outbox, _ channel: ScriptedChannel, _ gate: Gate, _ body: () async throws -> Void
     ) async throws {
         let dispatcher = Dispatcher(
-            outbox, channels: [channel], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            outbox, channels: [channel], ResultWriter(outbox),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let task = Task { await dispatcher.run() }
         let result: Result<Void, any Error>
         do { result = .success(try await body()) } catch { result = .failure(error) }

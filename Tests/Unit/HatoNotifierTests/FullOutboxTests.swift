@@ -119,7 +119,10 @@ import Testing
             var new = outbox.notification("parts", key: "firing")
             new.recipients = .part(
                 RecipientPart(
-                    recipients: [Recipient(uid: "u\(user)", device: "d\(user)")], total: 2, leftOut: 0,
+                    recipients: [
+                        Recipient(
+                            DeviceRecord(device: "d\(user)", uid: "u\(user)", platform: .webhook, createdAt: 0))
+                    ], total: 2, leftOut: 0,
                     isLast: isLast))
             let rows = ChangeRows(outbox: outbox, database: .default)
             return try #require(try await rows.accept([new], of: []).notifications.first?.notification)
@@ -158,7 +161,7 @@ import Testing
             let key = DeliveryRecord.key(first, 0)
             var delivery = try #require(try draft.transaction.record(DeliveryRecord.self, key))
             let dueKey = delivery.dueKey
-            _ = delivery.machine.leaseRequested(at: draft.now, until: draft.now + 60_000, policy)
+            _ = delivery.machine.leaseRequested(at: draft.now, until: draft.now + 60_000)
             draft.moveHead(delivery, dueKey: dueKey)
             var acceptance = Acceptance(limits, policy)
             _ = try acceptance.accept(new, id: "new", in: &draft)

@@ -72,9 +72,9 @@ import Testing
         let url = "https://example.com/hook"
         let device = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1").device
         _ = try await store.write { transaction in
-            let key = DeviceRecord.addressKey(.webhook, app: nil, url: url, of: "u1").bytes
+            let key = DeviceRecord.webhookKey(url, app: nil).with("u1").bytes
             transaction.delete(key.span)
-            let former = DeviceRecord.formerAddressKey(.webhook, app: nil, url: url).bytes
+            let former = DeviceRecord.webhookKey(url, app: nil).bytes
             let name = Array(device.utf8)
             transaction.put(former.span, name.span)
         }
@@ -146,26 +146,68 @@ import Testing
         await notifier.stop()
     }
 
-    @Test func otherPlatformsAreRefusedByName() async throws {
+    @Test func eachPlatformTakesItsOwnMembersOnly() async throws {
         let notifier = try await TestNotifier.start(channels: [channel])
-        for platform in ["apns", "fcm", "webpush", "pigeon"] {
-            let refused = await error {
-                _ = try await notifier.client.call(
-                    method: "notifier.devices.register",
-                    params: ["platform": .string(platform), "token": "t", "uid": "u1"])
+        func refused(_ params: JSONObject) async -> RPCError? {
+            var params = params
+            params["uid"] = "u1"
+            return await error {
+                _ = try await notifier.client.call(method: "notifier.devices.register", params: params)
             }
-            #expect(refused?.code == .invalidArgument && refused?.reason == "unsupported_platform")
-            #expect(refused?.message.contains("webhook") == true)
+        }
+        let pigeon = await refused(["platform": "pigeon", "token": "t"])
+        #expect(pigeon?.reason == "unsupported_platform" && pigeon?.message.contains("webpush") == true)
+        let token = String(repeating: "0a", count: 32)
+        let keys: JSONValue = [
+            "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+        ]
+        let subscription: JSONValue = ["endpoint": "https://push.example.net/1", "keys": keys, "expirationTime": nil]
+        let cases: [(JSONObject, parameter: JSONValue?, reason: String)] = [
+            (["platform": "apns"], "token", "invalid_params"),
+            (["platform": "apns", "token": "xyz"], "token", "invalid_token"),
+            (["platform": "apns", "token": .string(token), "fid": "f"], "fid", "invalid_params"),
+            (["platform": "apns", "token": .string(token)], nil, "app_not_configured"),
+            (["platform": "fcm"], "token", "invalid_params"),
+            (["platform": "fcm", "token": "a b"], "token", "invalid_token"),
+            (["platform": "fcm", "token": "a", "fid": "b"], "token", "invalid_params"),
+            (["platform": "fcm", "token": "a", "environment": "sandbox"], "environment", "invalid_params"),
+            (["platform": "fcm", "fid": "f"], nil, "app_not_configured"),
+            (["platform": "webpush", "url": "https://example.com/"], "url", "invalid_params"),
+            (
+                ["platform": "webpush", "subscription": ["endpoint": "https://e.example/", "keys": ["p256dh": "!"]]],
+                "subscription.keys.auth", "missing_parameter"
+            ),
+            (
+                [
+                    "platform": "webpush",
+                    "subscription": [
+                        "endpoint": "https://e.example/", "keys": ["p256dh": "AAAA", "auth": "BTBZMqHH6r4Tts7J_aSIgg"],
+                    ],
+                ], "subscription.keys", "invalid_key"
+            ),
+            (["platform": "webpush", "subscription": subscription, "app": "other"], nil, "app_not_configured"),
+            (["platform": "webhook"], "url", "invalid_params"),
+            (["platform": "webhook", "token": "t", "url": "https://example.com/"], "token", "invalid_params"),
+        ]
+        for (params, parameter, reason) in cases {
+            let refused = await refused(params)
+            #expect(
+                refused?.reason == reason && refused?.data["parameter"] == parameter,
+                "\(params) \(String(describing: refused))")
         }
         await notifier.stop()
     }
 
     @Test func aUserHasALimitedNumberOfDevicesInPages() async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.devicesPerUserMax = 3 }
-        for index in 1...3 { try await notifier.addDevice(of: "u1", at: "https://example.com/\(index)") }
-        #expect(
-            await error { try await notifier.addDevice(of: "u1", at: "https://example.com/4") }?.reason
-                == "too_many_devices")
+        var devices: [String] = []
+        for index in 1...4 {
+            devices.append(try await notifier.addDevice(of: "u1", at: "https://example.com/\(index)").device)
+        }
+        // A new one is never refused: the one that was silent the longest went.
+        let kept = try await notifier.client.call(Notifier.Devices.List(uid: "u1")).devices.map(\.device)
+        #expect(Set(kept) == Set(devices.dropFirst()))
         try await notifier.addDevice(of: "u2", at: "https://example.com/5")
         for uid in [nil, "u1"] as [String?] {
             var seen: [String] = []
@@ -241,9 +283,9 @@ import Testing
     }
 
     @Test func deadLettersAreListedReplayedAndDropped() async throws {
-        let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 2 }
+        let notifier = try await TestNotifier.start(channels: [channel])
         try await notifier.addDevice(of: "u1", at: "https://example.com/1")
-        channel.respondNext([ScriptedChannel.busy, ScriptedChannel.busy])
+        channel.respondNext([ScriptedChannel.busy, ScriptedChannel.wrong])
         let sent = try await notifier.client.call(
             Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
         try await eventually("dead") { try await notifier.client.call(Notifier.Dead.List()).dead.count == 1 }
@@ -268,7 +310,7 @@ import Testing
     }
 
     @Test func followersSeeWhatBecomesOfNotificationsAndResume() async throws {
-        let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 1 }
+        let notifier = try await TestNotifier.start(channels: [channel])
         try await notifier.addDevice(of: "u1", at: "https://example.com/1")
         let subscription = try await notifier.client.subscribe(Notifier.Follow())
         let sent = try await notifier.client.call(
@@ -277,7 +319,7 @@ import Testing
         for try await event in subscription {
             events.append(try Notifier.Event.decode(event.params))
             if events.count == 2 {
-                channel.respondNext([ScriptedChannel.busy])
+                channel.respondNext([ScriptedChannel.wrong])
                 _ = try await notifier.client.call(
                     Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "b")))
             }

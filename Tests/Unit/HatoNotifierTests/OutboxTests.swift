@@ -151,31 +151,36 @@ import Testing
         #expect(try await outbox.counts().pending == 0)
     }
 
-    @Test func failuresAreRetriedUntilTheDeliveryIsDead() async throws {
-        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.delivery.attemptsMax = 3 }
+    @Test func failuresAreRetriedUntilTheDeliveryHasExpired() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
         let id = try await outbox.send("a")
         var ids: Set<String> = []
-        for _ in 1...3 {
+        // With the longest waits: ten doubling to ten minutes, then one each ten minutes until the day is over.
+        for _ in 0..<153 {
             let lease = try #require(try await outbox.lease(limit: 1).leases.first)
             ids.insert(lease.delivery.id)
             try await outbox.record(ScriptedChannel.busy, of: lease)
-            clock.advance(by: .seconds(600))
+            guard let next = try await outbox.counts().nextDueAt else { break }
+            clock.advance(by: .milliseconds(next - clock.now))
         }
         #expect(ids == ["\(id)-0"])
         #expect(try await outbox.states(of: id) == [.dead])
         #expect(try await outbox.lease(limit: 1).leases.isEmpty)
         let letters = try await outbox.deadLetters(after: nil, limit: 10).dead
         #expect(letters.map(\.delivery) == ["\(id)-0"] && letters.first?.lastAttempt?.status == 500)
+        #expect(letters.first.map { $0.attempts > 100 && $0.reason == "expired" } == true)
+        let history = try await outbox.status(of: id)?.deliveries.first?.history
+        #expect(history?.count == 11 && history?.last?.status == 500)
     }
 
     @Test func deadLettersArePagedReplayedAndDropped() async throws {
-        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.delivery.attemptsMax = 1 }
+        let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
         var ids: [String] = []
         for title in ["a", "b", "c"] {
             ids.append(try await outbox.send(title))
-            try await round(outbox, ScriptedChannel.busy)
+            try await round(outbox, ScriptedChannel.wrong)
             clock.advance(by: .seconds(1))
         }
         let first = try await outbox.deadLetters(after: nil, limit: 2)
@@ -261,7 +266,6 @@ import Testing
 
     @Test func anAttemptThatDidNotReachItsReceiverDoesNotCount() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock) {
-            $0.delivery.attemptsMax = 1
             $0.delivery.disableAfter = .seconds(1)
         }
         try await outbox.addDevice("d1", of: "u1")
@@ -278,13 +282,13 @@ import Testing
 
     @Test func oldRowsAreDeleted() async throws {
         let store = try MemoryStore()
-        let outbox = try await Outbox.test(store, clock) { $0.delivery.attemptsMax = 1 }
+        let outbox = try await Outbox.test(store, clock)
         try await outbox.addDevice("d1", of: "u1")
         let kept = try await store.read { try $0.rows(RecordKey(bytes: [])).count }
         let sent = try await outbox.accept(outbox.notification("a", key: "k")).notification ?? ""
         try await round(outbox, delivered)
         let dead = try await outbox.send("b")
-        try await round(outbox, ScriptedChannel.busy)
+        try await round(outbox, ScriptedChannel.wrong)
         clock.advance(by: .seconds(8 * 86_400) + .seconds(1))
         let next = try await outbox.purge()
         #expect(try await outbox.status(of: sent) == nil)

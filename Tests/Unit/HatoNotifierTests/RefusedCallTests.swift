@@ -16,7 +16,8 @@ struct RefusedCallTests {
             ["platform": "webhook", "url": "https://example.com/", "uid": "u1", "secret": "x"], "secret"
         ),
         ("notifier.devices.register", ["platform": "webhook", "url": "https://example.com/", "uid": "\n"], "uid"),
-        ("notifier.devices.register", ["platform": "apns", "url": "https://example.com/", "uid": "u1"], "platform"),
+        ("notifier.devices.register", ["platform": "apns", "url": "https://example.com/", "uid": "u1"], "url"),
+        ("notifier.devices.register", ["platform": "pigeon", "url": "https://example.com/", "uid": "u1"], "platform"),
         ("notifier.devices.list", ["limit": 0], "limit"),
         ("notifier.devices.rotateSecret", ["device": "d1", "secret": "whsec_"], "secret"),
         ("notifier.dead.drop", [:], "deliveries"),

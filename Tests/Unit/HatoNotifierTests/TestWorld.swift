@@ -72,15 +72,17 @@ final class ScriptedChannel: Channel {
         var allInFlightMax = 0
     }
 
-    let platform = Notifier.Platform.webhook
+    let platform: Notifier.Platform
     private let state = Mutex(State())
     private let gate: Gate?
     private let hangs: @Sendable (Delivery) -> Bool
 
     /// With a gate, attempts that hang wait until it is opened.
     init(
-        script: [DeliveryOutcome] = [], gate: Gate? = nil, hangs: @escaping @Sendable (Delivery) -> Bool = { _ in true }
+        _ platform: Notifier.Platform = .webhook, script: [DeliveryOutcome] = [], gate: Gate? = nil,
+        hangs: @escaping @Sendable (Delivery) -> Bool = { _ in true }
     ) {
+        self.platform = platform
         self.gate = gate
         self.hangs = hangs
         state.withLock { $0.script = script }
@@ -115,6 +117,8 @@ final class ScriptedChannel: Channel {
     var inFlightMax: Int { state.withLock { $0.allInFlightMax } }
     func inFlightMax(_ device: String) -> Int { state.withLock { $0.inFlightMax[device] ?? 0 } }
 
+    /// Whatever is tried again, it stays so: the delivery is dead.
+    static let wrong = DeliveryOutcome.rejected(DeliveryResponse(status: 500, error: "wrong"))
     static let busy = DeliveryOutcome.failed(DeliveryResponse(status: 500), retryAfter: nil)
 }
 
@@ -174,14 +178,35 @@ extension Outbox {
     /// A device as registering leaves it.
     @discardableResult
     func addDevice(_ name: String, of uid: String, at host: String = "example.com") async throws -> DeviceRecord {
-        let device = DeviceRecord(
-            device: name, uid: uid, platform: .webhook, url: "https://\(host)/\(name)",
-            secret: WebhookSecret { 1 }.text, state: .active, createdAt: 0)
+        var new = DeviceRecord(device: name, uid: uid, platform: .webhook, createdAt: 0)
+        (new.url, new.secret) = ("https://\(host)/\(name)", WebhookSecret { 1 }.text)
+        let device = new
         return try await change { draft in
             draft.writes.put(device.key, device)
             draft.writes.put(device.userKey)
             return device
         }
+    }
+
+    /// A phone, whose deliveries wait in the queue of its app.
+    @discardableResult
+    func addPhone(_ name: String, of uid: String, hasSucceeded: Bool = false) async throws -> DeviceRecord {
+        var new = DeviceRecord(device: name, uid: uid, platform: .apns, createdAt: 0)
+        new.token =
+            String(repeating: "0", count: 64 - name.utf8.count * 2)
+            + name.utf8.map { String($0, radix: 16) }.joined()
+        (new.environment, new.hasSucceeded) = (.production, hasSucceeded)
+        let device = new
+        return try await change { draft in
+            draft.writes.put(device.key, device)
+            draft.writes.put(device.userKey)
+            draft.writes.put(device.addressKey, bytes: Array(device.device.utf8))
+            return device
+        }
+    }
+
+    func device(_ name: String) async throws -> DeviceRecord? {
+        try await store.read { try $0.record(DeviceRecord.self, DeviceRecord.key(name)) }
     }
 
     func notification(

@@ -73,7 +73,8 @@ import Testing
         for name in ["d1", "d2"] { try await outbox.send("behind", to: [name]) }
         let channel = ScriptedChannel()
         let dispatcher = Dispatcher(
-            outbox, channels: [channel], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            outbox, channels: [channel], ResultWriter(outbox),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let task = Task { await dispatcher.run() }
         try await eventually("both are delivered") { channel.titles == ["behind", "behind"] && outbox.pending == 0 }
         await dispatcher.stop()

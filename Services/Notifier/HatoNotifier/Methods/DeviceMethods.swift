@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoIdentity
 import HatoModel
 import HatoPush
@@ -31,52 +32,54 @@ struct DeviceMethods: NotifierMethods {
         try checks.key(uid, "uid", bytesMax: configuration.limits.uidBytesMax)
         try checks.key(request.app, "app")
         try checks.key(request.locale, "locale")
+        try checks.key(request.timeZone, "timeZone")
         let given = try secret(request.secret)
-        guard let channel = channels.first(where: { $0.platform == request.platform }) else {
-            throw RPCError.invalidArgument("platform", reason: "unsupported_platform", "This platform is not served")
-        }
-        let checked = try await channel.check(.webhook(url: request.url, secrets: []), for: uid)
-        guard case .webhook(let url, _) = checked else { throw RPCError.internalError }
-        let fresh = WebhookSecret(random: configuration.random)
-        let session: String? = if case .user(let user) = caller { user.session } else { nil }
-        let (id, limits, time, policy) = (
-            outbox.newID("dev_"), configuration.limits, configuration.time, configuration.delivery
+        var form = try DeviceForm(request: request).device(of: uid, createdAt: configuration.time.now())
+        let app = form.app ?? Delivery.defaultApp
+        try service.apps.requireCredentials(of: app, for: request.platform)
+        form.url = try await checkedURL(of: form)
+        form.locale = request.locale
+        form.timeZone = request.timeZone
+        form.session = if case .user(let user) = caller { user.session } else { nil }
+        let registration = Registration(
+            form: form, id: outbox.newID("dev_"), given: given, fresh: WebhookSecret(random: configuration.random),
+            environment: service.apps.environment(of: app))
+        let (devicesMax, time, policy) = (
+            configuration.limits.devicesPerUserMax, configuration.time, configuration.delivery
         )
-        return try await store.write { [authenticator = service.authenticator] transaction in
+        let registered = try await store.write { [authenticator = service.authenticator] transaction in
             // The session may have ended while the address was checked: no event would remove the device any more.
             if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
-            let now = time.now()
             var writes = RecordWrites()
-            let addressKey = DeviceRecord.addressKey(request.platform, app: request.app, url: url, of: uid)
-            let formerKey = DeviceRecord.formerAddressKey(request.platform, app: request.app, url: url)
-            var device: DeviceRecord
-            var shown: WebhookSecret?
-            if let known = try transaction.device(at: addressKey) ?? transaction.device(at: formerKey), known.uid == uid
-            {
-                device = known
-                device.state = .active
-                device.disabledReason = nil
-                device.failingSince = nil
-                if let given { shown = device.replaceSecret(given, at: now, policy) }
-            } else {
-                guard try transaction.deviceKeys(of: uid).count < limits.devicesPerUserMax else {
-                    throw NotifierError.tooManyDevices(limits.devicesPerUserMax)
-                }
-                let secret = given ?? fresh
-                shown = secret
-                device = DeviceRecord(
-                    device: id, uid: uid, platform: request.platform, url: url, secret: secret.text, state: .active,
-                    createdAt: now)
-            }
-            device.app = request.app
-            device.session = session
-            device.locale = request.locale ?? device.locale
-            writes.put(device.key, device)
-            writes.put(device.userKey)
-            writes.put(addressKey, bytes: Array(device.device.utf8))
+            let registered = try registration.apply(
+                to: transaction, &writes, now: time.now(), devicesMax: devicesMax, policy)
             try writes.apply(to: transaction)
-            return Notifier.Devices.Register.Result(device: device.device, secret: shown?.text)
+            return registered
         }.outcome
+        for device in registered.gone { await outbox.dropDeliveriesIfPossible(of: device, notices) }
+        return registered.result
+    }
+
+    /// The URL of a webhook or a subscription in its normal spelling. Throws `RPCError` when it may not be called.
+    private func checkedURL(of form: DeviceRecord) async throws -> String? {
+        let address: DeviceAddress
+        switch form.platform {
+        case .webhook: address = .webhook(url: form.url ?? "", secrets: [])
+        case .webpush: address = try form.address(at: 0)
+        case .apns, .fcm: return nil
+        }
+        guard let channel = channels.first(where: { $0.platform == form.platform }) else {
+            throw RPCError.invalidArgument("platform", reason: "unsupported_platform", "This platform is not served")
+        }
+        do {
+            switch try await channel.check(address, for: form.uid) {
+            case .webhook(let url, _): return url
+            case .webpush(let subscription): return subscription.endpoint
+            case .apns, .fcm: throw RPCError.internalError
+            }
+        } catch let error as AddressRefusal where form.platform == .webpush {
+            throw RPCError.invalidArgument("subscription.endpoint", reason: error.reason, error.message)
+        }
     }
 
     func devices(_ request: Notifier.Devices.List, _ caller: Caller) async throws -> Notifier.Devices.List.Result {
@@ -111,6 +114,7 @@ struct DeviceMethods: NotifierMethods {
             var writes = RecordWrites()
             var device = try transaction.device(request.device, of: caller)
             let now = time.now()
+            guard device.platform == .webhook else { throw NotifierError.noSecret(request.device) }
             _ = device.replaceSecret(new, at: now, policy)
             writes.put(device.key, device)
             try writes.apply(to: transaction)
@@ -150,26 +154,7 @@ struct DeviceMethods: NotifierMethods {
     }
 }
 
-extension DeviceRecord {
-    /// Makes `new` the signing secret; the former one signs too for a while. Returns the new one, nil when it is no
-    /// change.
-    fileprivate mutating func replaceSecret(
-        _ new: WebhookSecret, at now: Int64, _ policy: DeliveryPolicy
-    ) -> WebhookSecret? {
-        guard new.text != secret else { return nil }
-        previousSecret = secret
-        previousUntil = now + policy.secretOverlap.milliseconds
-        secret = new.text
-        return new
-    }
-}
-
 extension StoreReading {
-    fileprivate func device(at addressKey: RecordKey) throws -> DeviceRecord? {
-        guard let name = try value(addressKey) else { return nil }
-        return try readable(DeviceRecord.self, DeviceRecord.key(String(decoding: name, as: UTF8.self)))
-    }
-
     /// The caller's device; that of another user is not found.
     fileprivate func device(_ name: String, of caller: Caller) throws -> DeviceRecord {
         guard let device = try record(DeviceRecord.self, DeviceRecord.key(name)),

@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoModel
 import HatoStorage
 
@@ -61,6 +62,25 @@ struct RequestChecks: Sendable {
             }
         }
         try key(options?.collapseKey, "options.collapseKey")
+        try key(options?.thread, "options.thread")
+        try key(options?.sound, "options.sound")
+        if let badge = options?.badge, !(0...99_999).contains(badge) {
+            throw .invalidArgument("options.badge", reason: "invalid_badge", "badge is from 0 to 99,999")
+        }
+    }
+
+    /// Members that no platform has are refused, so that a mistake is known before a push is lost.
+    func platforms(_ members: Notifier.PlatformMembers?) throws(RPCError) {
+    }
+
+    /// An absolute https URL of at most 2,048 bytes.
+    func link(_ text: String?, _ parameter: String) throws(RPCError) {
+        guard let text else { return }
+        guard text.utf8.count <= 2_048, (try? StrictURL(text))?.scheme == "https" else {
+            throw .invalidArgument(
+                parameter, reason: "invalid_url",
+                "\(parameter) is an https URL of at most 2,048 bytes, e.g. https://example.com/chats/c1")
+        }
     }
 
     func page(_ limit: Int?) throws(RPCError) -> Int {

@@ -46,6 +46,9 @@ struct SendMethods: NotifierMethods {
         try checks.text(request.notification)
         try checks.data(request.data)
         try checks.options(request.options)
+        try checks.link(request.options?.image, "options.image")
+        try checks.link(request.options?.link, "options.link")
+        try checks.platforms(request.platforms)
         try checks.key(request.idempotencyKey, "idempotencyKey")
         let now = configuration.time.now()
         let timeToLive =
@@ -55,6 +58,8 @@ struct SendMethods: NotifierMethods {
             recipients: recipients, text: request.notification, createdAt: now, expiresAt: now + timeToLive)
         new.data = request.data ?? [:]
         new.collapseKey = request.options?.collapseKey
+        new.options = request.options
+        new.platforms = request.platforms
         if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
         if let key = request.idempotencyKey {
             new.idempotency = .init(scope: "administrator", key: key, fingerprint: try fingerprint(of: request))

@@ -31,7 +31,8 @@ struct Acceptance {
         }
         let notification = NotificationRecord(
             id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
-            collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
+            collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
+            path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes)
         let accepted = AcceptedNotification(notification: id, recipients: devices.count)
         draft.begin(notification)
@@ -44,7 +45,7 @@ struct Acceptance {
             repetitions[idempotencyKey] = accepted
         }
         for (index, device) in devices.enumerated() {
-            try draft.enqueue(new, of: id, index, to: Recipient(uid: device.uid, device: device.device))
+            try draft.enqueue(new, of: id, index, to: Recipient(device))
         }
         return accepted
     }
@@ -74,7 +75,8 @@ struct Acceptance {
             draft.begin(
                 NotificationRecord(
                     id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
-                    collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: part.total,
+                    collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
+                    path: new.path, recipients: part.total,
                     idempotencyKey: key.bytes))
         }
         for (index, recipient) in recipients.enumerated() {
@@ -146,7 +148,8 @@ extension OutboxDraft {
             DeliveryRecord(
                 notification: notification, index: UInt32(clamping: index), device: recipient.device,
                 uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
-                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)),
+                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
+                queue: recipient.queue),
             from: new.position)
     }
 }

@@ -20,6 +20,11 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     /// Why it was dropped or is dead.
     private(set) var reason: String?
     private(set) var lastAttempt: Notifier.AttemptReport?
+    /// The attempts before the last one, oldest first; nil without any.
+    private(set) var history: [Notifier.AttemptReport]?
+
+    /// Attempts that are remembered besides the last one.
+    private static let historyMax = 11
 
     static let fields = Fields<Self>(
         blank: Self(dueAt: 0, expiresAt: 0),
@@ -28,7 +33,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         .required("attempts", \.attempts),
         .required("expiresAt", \.expiresAt),
         .optional("reason", \.reason),
-        .optional("lastAttempt", \.lastAttempt))
+        .optional("lastAttempt", \.lastAttempt),
+        .optional("history", \.history))
 
     init(dueAt: Int64, expiresAt: Int64) {
         state = .pending
@@ -50,7 +56,6 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let expired = "expired"
         static let collapsed = "collapsed"
         static let outboxFull = "outbox_full"
-        static let attemptsExhausted = "attempts_exhausted"
         static let unreadable = "unreadable"
         static let rejected = "rejected"
         static let administrator = "administrator"
@@ -60,10 +65,9 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     /// The next attempt is to be made. A lease that has lapsed is as good as none: its attempt was lost with
     /// its maker.
-    mutating func leaseRequested(at now: Int64, until: Int64, _ policy: DeliveryPolicy) -> Action {
+    mutating func leaseRequested(at now: Int64, until: Int64) -> Action {
         guard !isFinished, time <= now else { return .ignore }
         guard now < expiresAt else { return expired(at: now) }
-        guard attempts < policy.attemptsMax else { return end(.dead, Reason.attemptsExhausted, at: now) }
         state = .leased
         time = until
         attempts += 1
@@ -89,17 +93,14 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     mutating func attemptDelivered(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
-        lastAttempt = report
+        remember(report)
         return end(.delivered, nil, at: now)
     }
 
     /// `delay` in milliseconds, as the back-off decided.
-    mutating func attemptFailed(
-        _ report: Notifier.AttemptReport, delay: Int64, at now: Int64, _ policy: DeliveryPolicy
-    ) -> Action {
+    mutating func attemptFailed(_ report: Notifier.AttemptReport, delay: Int64, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
-        lastAttempt = report
-        guard attempts < policy.attemptsMax else { return end(.dead, Reason.attemptsExhausted, at: now) }
+        remember(report)
         guard now + delay < expiresAt else { return end(.dead, Reason.expired, at: now) }
         state = .pending
         time = now + delay
@@ -109,14 +110,14 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     /// The provider says that the request is wrong, or that it does not know the token: trying again changes nothing.
     mutating func attemptRejected(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
-        lastAttempt = report
+        remember(report)
         return end(.dead, Reason.rejected, at: now)
     }
 
-    /// The receiver was not called: the attempt does not count. `delay` in milliseconds.
+    /// The receiver was not called, or the provider refused all: the attempt does not count. `delay` in milliseconds.
     mutating func attemptPostponed(_ report: Notifier.AttemptReport, delay: Int64, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
-        lastAttempt = report
+        remember(report)
         attempts = max(0, attempts - 1)
         guard now + delay < expiresAt else { return expired(at: now) }
         state = .pending
@@ -126,7 +127,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     mutating func deviceWentAway(_ report: Notifier.AttemptReport?, at now: Int64) -> Action {
         guard !isFinished else { return .ignore }
-        if let report { lastAttempt = report }
+        if let report { remember(report) }
         return end(.dropped, Reason.deviceGone, at: now)
     }
 
@@ -157,6 +158,11 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func droppedByAdministrator(at now: Int64) -> Action {
         guard state == .dead else { return .ignore }
         return end(.dropped, Reason.administrator, at: now)
+    }
+
+    private mutating func remember(_ report: Notifier.AttemptReport) {
+        if let lastAttempt { history = Array(((history ?? []) + [lastAttempt]).suffix(Self.historyMax)) }
+        lastAttempt = report
     }
 
     private mutating func end(_ final: Notifier.DeliveryState, _ why: String?, at now: Int64) -> Action {

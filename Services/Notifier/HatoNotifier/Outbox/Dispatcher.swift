@@ -8,6 +8,7 @@ import Logging
 actor Dispatcher {
     private let outbox: Outbox
     private let channels: [Notifier.Platform: any Channel]
+    private let results: ResultWriter
     private let notices: ThrottledNotices
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
@@ -19,10 +20,11 @@ actor Dispatcher {
     private var timer: Task<Void, Never>?
     private var isStopping = false
 
-    init(_ outbox: Outbox, channels: [any Channel], logger: Logger) {
+    init(_ outbox: Outbox, channels: [any Channel], _ results: ResultWriter, logger: Logger) {
         self.outbox = outbox
         slots = AttemptSlots(outbox.policy)
         self.channels = Dictionary(channels.map { ($0.platform, $0) }, uniquingKeysWith: { first, _ in first })
+        self.results = results
         notices = ThrottledNotices(logger)
         (ticks, tick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -118,7 +120,7 @@ actor Dispatcher {
         if isFailure, Task.isCancelled { return }
         // Before the outcome is recorded, so that a slow disk does not make the attempt slow.
         await attemptEnded(number, outcome)
-        do { try await outbox.record(outcome, of: lease) } catch {
+        do { try await results.record(outcome, of: lease) } catch {
             // The lease lapses and the delivery is attempted again: at least once.
             notices.notice(
                 .unrecordedAttempt, "the result of an attempt cannot be recorded",

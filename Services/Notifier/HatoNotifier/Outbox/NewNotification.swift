@@ -22,6 +22,8 @@ struct NewNotification: Sendable {
     var text: Notifier.NotificationText
     var data: [String: String] = [:]
     var collapseKey: String?
+    var options: Notifier.DeliveryOptions?
+    var platforms: Notifier.PlatformMembers?
     /// Milliseconds since 1970; what it is about happened then.
     var createdAt: Int64
     var expiresAt: Int64

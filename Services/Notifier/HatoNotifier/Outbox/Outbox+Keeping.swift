@@ -90,6 +90,14 @@ extension StoreReading {
             next = LaneRow(RecordKey(bytes: key.copied))?.time
             return .stop
         }
+        for queue in try queueNames() {
+            let prefix = RecordKey(.queued).with(queue)
+            try scan(KeyRange(prefix: prefix.bytes), reverse: false) { key, value in
+                if attempted.contains(value.copied) { return .next }
+                if let time = LaneRow(RecordKey(bytes: key.copied))?.time { next = min(next ?? .max, time) }
+                return .stop
+            }
+        }
         // A parked lane is due already.
         let parked = try rows(RecordKey(.parked), limit: 1).first.flatMap { LaneRow($0.key)?.time }
         if let parked { next = min(next ?? .max, parked) }

@@ -1,17 +1,5 @@
 import HatoModel
-import HatoPush
 import HatoStorage
-
-/// The right to make one attempt, until the lease ends.
-struct Lease: Sendable {
-    var key: RecordKey
-    /// Which attempt it is, from 1; a result of an earlier one comes too late.
-    var attempt: Int
-    var platform: Notifier.Platform
-    /// Whose attempt it is, and where it goes.
-    var group: AttemptGroup
-    var delivery: Delivery
-}
 
 /// What leasing found.
 struct LeaseRound: Sendable {
@@ -40,7 +28,7 @@ extension Outbox {
         let (policy, now, rowsMax, skippingPause) = (policy, time.now(), Self.rowsMax, Self.skippingPause)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
         return try await change { draft in
-            var leasing = Leasing(began, until: now + policy.lease.milliseconds, policy)
+            var leasing = Leasing(began, until: now + policy.lease.milliseconds)
             let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
             // What comes now leaves half of what is free to those that wait.
             if hasParked { try leasing.takeTurns(&draft, upTo: (limit + 1) / 2, rowsMax: rowsMax) }
@@ -68,16 +56,14 @@ private struct Leasing {
 
     var round: LeaseRound
     private let end: Int64
-    private let policy: DeliveryPolicy
     /// Where each group of parked lanes goes on: a transaction does not see its own writes.
     private var visited: [AttemptGroup: RecordKey] = [:]
     /// How many groups of a host were skipped.
     private var skipped: [String: Int] = [:]
 
-    init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy) {
+    init(_ round: LeaseRound, until end: Int64) {
         self.round = round
         self.end = end
-        self.policy = policy
     }
 
     /// Visits lanes that are due, the longest waiting first, until `limit` deliveries are leased.
@@ -165,38 +151,11 @@ private struct Leasing {
     }
 
     private mutating func lease(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
-        let transaction = draft.transaction
-        guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
-            throw UnreadableRecord(key: row.value)
-        }
-        // The lane stands elsewhere.
-        guard row.key == delivery.dueKey, !delivery.machine.isFinished else { return draft.writes.delete(row.key) }
-        let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
-        guard let device, device.state == .active else {
-            _ = delivery.machine.deviceWentAway(nil, at: draft.now)
-            return try draft.finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }
-        }
-        let address: DeviceAddress
-        do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
-        let group = AttemptGroup(host: address.host, uid: delivery.uid)
-        guard round.slots.admits(group) else { return draft.park(delivery, group, from: row.key) }
-        let key = NotificationRecord.key(delivery.notification)
-        guard let notification = try transaction.record(NotificationRecord.self, key) else {
-            throw UnreadableRecord(key: key.bytes)
-        }
-        switch delivery.machine.leaseRequested(at: draft.now, until: end, policy) {
-        case .finish: try draft.finishHeads(from: delivery, dueKey: row.key) { $0.timePassed(at: $1) }
-        case .ignore, .waitUntil: break
-        case .send:
-            draft.moveHead(delivery, dueKey: row.key)
-            round.slots.began(group, at: draft.now)
-            round.leases.append(
-                Lease(
-                    key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform, group: group,
-                    delivery: Delivery(
-                        id: delivery.id, address: address, content: notification.content(for: delivery),
-                        createdAt: notification.createdAt)))
-        }
+        guard let head = try draft.head(of: row) else { return }
+        guard round.slots.admits(head.group) else { return draft.park(head.delivery, head.group, from: row.key) }
+        guard let lease = try draft.lease(head, until: end) else { return }
+        round.slots.began(head.group, at: draft.now)
+        round.leases.append(lease)
     }
 }
 
@@ -223,16 +182,5 @@ extension StoreReading {
             return .stop
         }
         return row
-    }
-}
-
-extension NotificationRecord {
-    fileprivate func content(for delivery: DeliveryRecord) -> DeliveryContent {
-        var content = DeliveryContent(notification: id, device: delivery.device, uid: delivery.uid, text: text)
-        content.data = data
-        content.trigger = trigger
-        content.path = path
-        content.collapseKey = collapseKey
-        return content
     }
 }

@@ -29,6 +29,8 @@ final class Outbox: Sendable {
     private let notices: ThrottledNotices
     /// Called when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
+    /// The same for a provider queue.
+    private let wakeQueue: Mutex<@Sendable (ProviderQueue) -> Void> = Mutex({ _ in })
 
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
     /// holder is gone.
@@ -78,6 +80,7 @@ final class Outbox: Sendable {
     var unreadableCount: Int { unreadable.load(ordering: .relaxed) }
 
     func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
+    func onDue(_ wake: @escaping @Sendable (ProviderQueue) -> Void) { wakeQueue.withLock { $0 = wake } }
 
     /// At least 0 and below 1.
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
@@ -111,6 +114,7 @@ final class Outbox: Sendable {
         reportUnreadable(effects)
         reportDrops(effects.droppedBecauseFull)
         if effects.hasEnqueued { wake.withLock { $0 }() }
+        for queue in effects.wokenQueues.compactMap({ ProviderQueue(name: $0) }) { wakeQueue.withLock { $0 }(queue) }
         return outcome
     }
 

@@ -15,6 +15,8 @@ struct OutboxDraft {
     private var deadChange = 0
     /// Whether something may be due that was not before.
     private var hasEnqueued = false
+    /// The provider queues in which something may be due that was not before.
+    private var wokenQueues: Set<String> = []
     /// Rows that could not be read, and were not known before.
     private var unreadable: [RecordKey] = []
     /// Of those known, how many are forgotten.
@@ -53,6 +55,7 @@ struct OutboxDraft {
         var deadChange: Int
         var events: [OutboxEvent]
         var hasEnqueued: Bool
+        var wokenQueues: Set<String>
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
         var droppedBecauseFull: FullDrops
@@ -67,7 +70,8 @@ struct OutboxDraft {
     var effects: Effects {
         Effects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
-            unreadable: unreadable, forgottenUnreadable: forgottenUnreadable, droppedBecauseFull: droppedBecauseFull)
+            wokenQueues: wokenQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
+            droppedBecauseFull: droppedBecauseFull)
     }
 
     // MARK: Lanes
@@ -112,7 +116,10 @@ struct OutboxDraft {
         entered[delivery.owner, default: []].append(delivery)
         enteredCount += 1
         pendingChange += 1
-        hasEnqueued = true
+    }
+
+    private mutating func hasDue(_ delivery: DeliveryRecord) {
+        if let queue = delivery.queue { wokenQueues.insert(queue) } else { hasEnqueued = true }
     }
 
     /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there
@@ -171,7 +178,7 @@ struct OutboxDraft {
     private mutating func becomeHead(_ delivery: DeliveryRecord) {
         writes.put(delivery.dueKey, bytes: delivery.key.bytes)
         heads[delivery.lane] = delivery.key
-        hasEnqueued = true
+        hasDue(delivery)
     }
 
     /// Drops what waits in the lanes of a device, the last rows first, so that a lane never stands without its head; at
@@ -288,6 +295,7 @@ struct OutboxDraft {
             writes.put(delivery.leasedKey)
         } else {
             writes.delete(delivery.leasedKey)
+            hasDue(delivery)
         }
     }
 

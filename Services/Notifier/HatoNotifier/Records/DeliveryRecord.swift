@@ -14,6 +14,8 @@ struct DeliveryRecord: FieldObject {
     var machine: DeliveryStateMachine
     /// The host of its device, while its lane is parked there; nil: the lane stands in `due`.
     var parkedAt: String?
+    /// The name of the `ProviderQueue` of its device, where its lane stands; nil: it stands in `due` or is parked.
+    var queue: String?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -28,7 +30,8 @@ struct DeliveryRecord: FieldObject {
         .required("sequenceIndex", \.sequenceIndex),
         .required("createdAt", \.createdAt),
         .required("machine", \.machine),
-        .optional("parkedAt", \.parkedAt))
+        .optional("parkedAt", \.parkedAt),
+        .optional("queue", \.queue))
 
     var id: String { "\(notification)-\(index)" }
 
@@ -55,6 +58,7 @@ struct DeliveryRecord: FieldObject {
 
     /// Where the lane's one row stands while this delivery is its head.
     var dueKey: RecordKey {
+        if let queue { return RecordKey(.queued).with(queue).with(time: machine.time).with(lane.prefix.tail) }
         guard let parkedAt else { return lane.dueKey(machine.time) }
         return AttemptGroup(host: parkedAt, uid: uid).key.with(time: machine.time).with(lane.prefix.tail)
     }
@@ -67,6 +71,7 @@ struct DeliveryRecord: FieldObject {
             delivery: id, device: device, uid: uid, state: machine.state, attempts: machine.attempts)
         shown.reason = machine.reason
         shown.lastAttempt = machine.lastAttempt
+        shown.history = machine.history
         switch machine.state {
         case .pending: shown.nextAttemptAt = Int(machine.time)
         case .leased: break
@@ -95,9 +100,9 @@ struct AttemptGroup: Hashable, Sendable {
     static func hostKey(_ host: String) -> RecordKey { RecordKey(.parked).with(host) }
 }
 
-/// A row of `due` or of `parked`: when and where a lane stands.
+/// A row of `due`, `parked` or `queued`: when and where a lane stands.
 struct LaneRow {
-    /// Nil in `due`.
+    /// Of `parked`.
     var group: AttemptGroup?
     var time: Int64
     /// The lane's rows begin with it.
@@ -110,6 +115,7 @@ struct LaneRow {
             guard let host = reader.text(), let uid = reader.text() else { return nil }
             group = AttemptGroup(host: host, uid: uid)
         }
+        if key.bytes.first == RecordKey.Table.queued.rawValue { guard reader.text() != nil else { return nil } }
         guard let number = reader.number() else { return nil }
         time = Int64(clamping: number)
         lane = RecordKey(.lane).with(reader.tail)

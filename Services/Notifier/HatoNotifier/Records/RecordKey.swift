@@ -38,6 +38,13 @@ struct RecordKey: Hashable, Sendable {
         /// host, uid, time, lane → key of the delivery; lanes that are due while their user or host has as many
         /// attempts as it may
         case parked = 0x70  // p
+        /// provider queue, time, lane → key of the delivery; the lanes of devices of a provider, which stand here in
+        /// place of `due`
+        case queued = 0x65  // e
+        /// provider queue → `StoppedQueueRecord`
+        case stopped = 0x67  // g
+        /// name → what the notifier made for itself once: its key of Web Push
+        case own = 0x79  // y
         /// key of the delivery → nothing; those that are being attempted
         case leased = 0x73  // s
         /// time of death, notification, index → key of the delivery

@@ -1,87 +1,5 @@
 import HatoFollow
 import HatoModel
-import HatoPush
-
-/// A device and what only the notifier knows of it.
-struct DeviceRecord: FieldObject {
-    var device: String
-    var uid: String
-    var platform: Notifier.Platform
-    var url: String
-    var app: String?
-    var locale: String?
-    var secret: String
-    /// The secret before a rotation, which signs too until the given time.
-    var previousSecret: String?
-    var previousUntil: Int64?
-    var state: Notifier.DeviceState
-    var disabledReason: String?
-    var createdAt: Int64
-    /// Since when every attempt failed.
-    var failingSince: Int64?
-    /// The session of auth under which it was registered last; nil: by an administrator, or a token of other software.
-    var session: String?
-
-    static let fields = Fields<Self>(
-        blank: Self(
-            device: "", uid: "", platform: .webhook, url: "", secret: "", state: .active, createdAt: 0),
-        .required("device", \.device),
-        .required("uid", \.uid),
-        .required("platform", \.platform),
-        .required("url", \.url),
-        .optional("app", \.app),
-        .optional("locale", \.locale),
-        .required("secret", \.secret),
-        .optional("previousSecret", \.previousSecret),
-        .optional("previousUntil", \.previousUntil),
-        .required("state", \.state),
-        .optional("disabledReason", \.disabledReason),
-        .required("createdAt", \.createdAt),
-        .optional("failingSince", \.failingSince),
-        .optional("session", \.session))
-
-    static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
-    var key: RecordKey { DeviceRecord.key(device) }
-    var owner: UserDigest { UserDigest(uid: uid) }
-    var userKey: RecordKey { RecordKey(.deviceOfUser).with(uid).with(device) }
-    var addressKey: RecordKey { DeviceRecord.addressKey(platform, app: app, url: url, of: uid) }
-
-    /// A webhook belongs to its address and its user.
-    static func addressKey(_ platform: Notifier.Platform, app: String?, url: String, of uid: String) -> RecordKey {
-        formerAddressKey(platform, app: app, url: url).with(uid)
-    }
-
-    /// As earlier versions wrote it: of whichever user registered the address last.
-    static func formerAddressKey(_ platform: Notifier.Platform, app: String?, url: String) -> RecordKey {
-        RecordKey(.deviceAtAddress).with(platform.rawValue).with(app).with(url)
-    }
-
-    /// With the rows that lead to it.
-    func delete(in writes: inout RecordWrites) {
-        writes.delete(key)
-        writes.delete(userKey)
-        writes.delete(addressKey)
-    }
-
-    /// Throws when a secret in the store is none.
-    func address(at now: Int64) throws(ArgumentError) -> DeviceAddress {
-        var secrets = [try WebhookSecret(secret)]
-        if let previousSecret, let previousUntil, now < previousUntil {
-            secrets.append(try WebhookSecret(previousSecret))
-        }
-        return .webhook(url: url, secrets: secrets)
-    }
-
-    var shown: Notifier.Device {
-        var shown = Notifier.Device(
-            device: device, uid: uid, platform: platform, url: url, createdAt: Int(createdAt))
-        shown.app = app
-        shown.locale = locale
-        shown.state = state
-        shown.disabledReason = disabledReason
-        return shown
-    }
-}
 
 /// A trigger, and the position in its database's feed after which it sees changes.
 struct TriggerRecord: FieldObject {
@@ -141,6 +59,8 @@ struct NotificationRecord: FieldObject {
     var text: Notifier.NotificationText
     var data: [String: String]
     var collapseKey: String?
+    var options: Notifier.DeliveryOptions?
+    var platforms: Notifier.PlatformMembers?
     var trigger: String?
     var path: String?
     var recipients: Int
@@ -156,6 +76,8 @@ struct NotificationRecord: FieldObject {
         .required("text", \.text),
         .required("data", \.data),
         .optional("collapseKey", \.collapseKey),
+        .optional("options", \.options),
+        .optional("platforms", \.platforms),
         .optional("trigger", \.trigger),
         .optional("path", \.path),
         .required("recipients", \.recipients),

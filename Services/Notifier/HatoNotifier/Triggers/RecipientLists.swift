@@ -6,9 +6,15 @@ import Synchronization
 struct Recipient: Sendable, Hashable {
     var uid: String
     var device: String
+    /// The name of the provider queue of the device; nil without one.
+    var queue: String?
+
+    init(_ device: DeviceRecord) {
+        (uid, self.device, queue) = (device.uid, device.device, device.queue?.name)
+    }
 
     /// What it takes in memory.
-    var bytes: Int { 128 + uid.utf8.count + device.utf8.count }
+    var bytes: Int { 160 + uid.utf8.count + device.utf8.count + (queue?.utf8.count ?? 0) }
 }
 
 /// Some of the devices that a firing of a trigger goes to: those of whole users, in the order of uids.
@@ -38,7 +44,7 @@ struct RecipientList: Sendable {
     mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws -> Int {
         try snapshot.forEachDevice(of: uids) { uid, key in
             guard let device = try snapshot.readable(DeviceRecord.self, key), device.state == .active else { return }
-            let recipient = Recipient(uid: uid, device: device.device)
+            let recipient = Recipient(device)
             if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
                 recipients.append(recipient)
                 bytes += recipient.bytes

@@ -73,9 +73,12 @@ enum NotifierSettings {
 
     private static let members: [Member] =
         [
-            delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
             delivery(
-                "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time"),
+                "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096,
+                "attempts at a time at webhooks and subscriptions of Web Push"),
+            delivery(
+                "attempts-per-provider-max", \.attemptsPerProviderMax, 1...10_000,
+                "attempts at a time at APNs or FCM, for each app"),
             delivery(
                 "attempts-per-user-max", \.attemptsPerUserMax, 1...4_096, "attempts at a time at devices of one user"),
             delivery(

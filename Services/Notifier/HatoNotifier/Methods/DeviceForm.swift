@@ -1,0 +1,79 @@
+import HatoModel
+import HatoPush
+
+/// Reads the address that `notifier.devices.register` is given: the members of its platform, and no others.
+struct DeviceForm {
+    let request: Notifier.Devices.Register
+
+    /// A device without a name, of this user, with what the request says of its address. Throws `RPCError` that names
+    /// the member.
+    func device(of uid: String, createdAt now: Int64) throws(RPCError) -> DeviceRecord {
+        try refuseOtherMembers()
+        var device = DeviceRecord(device: "", uid: uid, platform: request.platform, createdAt: now)
+        device.app = request.app == Delivery.defaultApp ? nil : request.app
+        switch request.platform {
+        case .webhook: device.url = try given(request.url, "url")
+        case .apns:
+            let token = try given(request.token, "token")
+            let checked = try checked("token") { () throws(ArgumentError) in
+                try APNsDevice(token: token, environment: .production)
+            }
+            (device.token, device.environment) = (checked.token, request.environment)
+        case .fcm:
+            switch (request.token, request.fid) {
+            case (let token?, nil):
+                _ = try checked("token") { () throws(ArgumentError) in try FCMRegistration(token: token) }
+                device.token = token
+            case (nil, let fid?):
+                _ = try checked("fid") { () throws(ArgumentError) in try FCMRegistration(fid: fid) }
+                device.fid = fid
+            default: throw .invalidParams("token", "A device of fcm has either a token or a fid\(Self.example)")
+            }
+        case .webpush:
+            let subscription = try given(request.subscription, "subscription")
+            let key = try decoded(subscription.keys.p256dh, "subscription.keys.p256dh")
+            let auth = try decoded(subscription.keys.auth, "subscription.keys.auth")
+            _ = try checked("subscription.keys") { () throws(ArgumentError) in
+                try WebPushSubscription(endpoint: subscription.endpoint, p256dh: key, auth: auth)
+            }
+            device.url = subscription.endpoint
+            (device.p256dh, device.auth) = (Base64.url.encode(key), Base64.url.encode(auth))
+        }
+        return device
+    }
+
+    private static let example = ", e.g. {\"platform\":\"fcm\",\"token\":\"c5d9b0f2\"}"
+
+    private func refuseOtherMembers() throws(RPCError) {
+        let members: [(name: String, isGiven: Bool, platforms: Set<Notifier.Platform>)] = [
+            ("token", request.token != nil, [.apns, .fcm]), ("fid", request.fid != nil, [.fcm]),
+            ("subscription", request.subscription != nil, [.webpush]), ("url", request.url != nil, [.webhook]),
+            ("secret", request.secret != nil, [.webhook]), ("environment", request.environment != nil, [.apns]),
+        ]
+        for member in members where member.isGiven && !member.platforms.contains(request.platform) {
+            let name = request.platform.rawValue
+            throw .invalidParams(member.name, "A device of \(name) has no \(member.name)\(Self.example)")
+        }
+    }
+
+    private func given<Value>(_ value: Value?, _ name: String) throws(RPCError) -> Value {
+        guard let value else { throw .invalidParams(name, "A device of \(request.platform.rawValue) has a \(name)\(Self.example)") }
+        return value
+    }
+
+    /// Browsers write base64url without padding; some libraries pad it.
+    private func decoded(_ text: String, _ name: String) throws(RPCError) -> [UInt8] {
+        var digits = text.utf8[...]
+        while digits.last == UInt8(ascii: "=") { digits.removeLast() }
+        guard let bytes = Base64.url.decode(digits) else {
+            throw .invalidArgument(name, reason: "invalid_key", "\(name) is base64url")
+        }
+        return bytes
+    }
+
+    private func checked<Value>(
+        _ name: String, _ body: () throws(ArgumentError) -> Value
+    ) throws(RPCError) -> Value {
+        do { return try body() } catch { throw .invalidArgument(name, reason: error.reason, error.message) }
+    }
+}

@@ -1,0 +1,107 @@
+import HatoModel
+import HatoStorage
+
+/// A provider queue that does not go on by itself: so many tokens were refused that had worked before that our
+/// configuration must be wrong.
+struct StoppedQueueRecord: FieldObject, Hashable {
+    var since: Int64
+    /// The words of the provider.
+    var problem: String
+
+    static let fields = Fields<Self>(
+        blank: Self(since: 0, problem: ""),
+        .required("since", \.since),
+        .required("problem", \.problem))
+
+    static func key(_ queue: ProviderQueue) -> RecordKey { RecordKey(.stopped).with(queue.name) }
+}
+
+/// What leasing found in a provider queue.
+struct QueueRound: Sendable {
+    var leases: [Lease] = []
+    /// Whether there may be more that is due now.
+    var isFull = false
+    /// When the next lane is due; nil when none waits for a time.
+    var nextDueAt: Int64?
+}
+
+extension Outbox {
+    /// Leases up to `limit` deliveries of a provider queue that are due, the longest waiting first.
+    func lease(from queue: ProviderQueue, limit: Int) async throws -> QueueRound {
+        let (now, end) = (time.now(), time.now() + policy.lease.milliseconds)
+        return try await change { draft in
+            var round = QueueRound()
+            let prefix = RecordKey(.queued).with(queue.name)
+            let rows = try draft.transaction.rows(prefix, before: prefix.with(time: now + 1), limit: limit)
+            for row in rows {
+                do {
+                    guard let head = try draft.head(of: row), let lease = try draft.lease(head, until: end) else {
+                        continue
+                    }
+                    round.leases.append(lease)
+                } catch let error as UnreadableRecord {
+                    try draft.setAside(head: row, because: error)
+                }
+            }
+            round.isFull = rows.count == limit
+            round.nextDueAt = try draft.transaction.rows(prefix, after: prefix.with(time: now + 1), limit: 1).first
+                .flatMap { LaneRow($0.key)?.time }
+            return round
+        }
+    }
+
+    /// The provider queues that have deliveries.
+    func queues() async throws -> [ProviderQueue] {
+        try await store.read { try $0.queueNames().compactMap { ProviderQueue(name: $0) } }
+    }
+
+    /// The queues that are stopped, with the reason.
+    func stoppedQueues() async throws -> [ProviderQueue: StoppedQueueRecord] {
+        try await store.read { snapshot in
+            var stopped: [ProviderQueue: StoppedQueueRecord] = [:]
+            for row in try snapshot.rows(RecordKey(.stopped)) {
+                var reader = RecordKeyReader(row.key.bytes)
+                guard let queue = reader.text().flatMap({ ProviderQueue(name: $0) }) else { continue }
+                stopped[queue] =
+                    try snapshot.readable(StoppedQueueRecord.self, row.key)
+                    ?? StoppedQueueRecord(since: 0, problem: "the record of why it stopped cannot be read")
+            }
+            return stopped
+        }
+    }
+
+    /// Stops a queue until `resume`: meanwhile no attempt begins and no token of its devices is dropped.
+    func stop(_ queue: ProviderQueue, problem: String) async throws {
+        try await change { draft in
+            let key = StoppedQueueRecord.key(queue)
+            guard try !draft.transaction.contains(key) else { return }
+            draft.writes.put(key, StoppedQueueRecord(since: draft.now, problem: problem))
+        }
+    }
+
+    /// Lets a stopped queue go on.
+    func resume(_ queue: ProviderQueue) async throws {
+        try await change { $0.writes.delete(StoppedQueueRecord.key(queue)) }
+    }
+}
+
+extension StoreReading {
+    /// The names of the provider queues that have deliveries.
+    func queueNames() throws -> [String] {
+        var names: [String] = []
+        var lower: [UInt8]? = RecordKey(.queued).bytes
+        while let start = lower {
+            var range = KeyRange(prefix: RecordKey(.queued).bytes)
+            range.lower = start
+            var name: String?
+            try scan(range, reverse: false) { key, _ in
+                var reader = RecordKeyReader(key.copied)
+                name = reader.text()
+                return .stop
+            }
+            if let name { names.append(name) }
+            lower = name.flatMap { RecordKey(.queued).with($0).end }
+        }
+        return names
+    }
+}

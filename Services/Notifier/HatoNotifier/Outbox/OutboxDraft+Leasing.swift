@@ -1,0 +1,99 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+
+/// The right to make one attempt, until the lease ends.
+struct Lease: Sendable {
+    var key: RecordKey
+    /// Which attempt it is, from 1; a result of an earlier one comes too late.
+    var attempt: Int
+    var platform: Notifier.Platform
+    /// Whose attempt it is, and where it goes.
+    var group: AttemptGroup
+    /// Whether its device had a delivery before.
+    var hasSucceeded: Bool
+    /// When it began, in milliseconds since 1970.
+    var began: Int64
+    var delivery: Delivery
+}
+
+/// A delivery that is due, with its device.
+struct LaneHead {
+    var delivery: DeliveryRecord
+    var device: DeviceRecord
+    var address: DeviceAddress
+    /// The row of its lane.
+    var row: RecordKey
+
+    var group: AttemptGroup { AttemptGroup(host: address.host, uid: delivery.uid) }
+}
+
+extension OutboxDraft {
+    /// The delivery that the row of a lane stands for. Nil: the lane stands elsewhere, or the device is gone, and the
+    /// delivery has ended. Throws `UnreadableRecord` when something that an attempt needs cannot be read.
+    mutating func head(of row: (key: RecordKey, value: [UInt8])) throws -> LaneHead? {
+        guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
+            throw UnreadableRecord(key: row.value)
+        }
+        guard row.key == delivery.dueKey, !delivery.machine.isFinished else {
+            writes.delete(row.key)
+            return nil
+        }
+        let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
+        guard let device, device.state == .active else {
+            _ = delivery.machine.deviceWentAway(nil, at: now)
+            try finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }
+            return nil
+        }
+        let address: DeviceAddress
+        do { address = try device.address(at: now) } catch { throw UnreadableRecord(key: device.key.bytes) }
+        return LaneHead(delivery: delivery, device: device, address: address, row: row.key)
+    }
+
+    /// Begins an attempt of a delivery that is due. Nil: it has expired, as may those behind it, and they have ended.
+    /// Throws `UnreadableRecord` when its notification cannot be read.
+    mutating func lease(_ head: LaneHead, until end: Int64) throws -> Lease? {
+        var delivery = head.delivery
+        let key = NotificationRecord.key(delivery.notification)
+        guard let notification = try transaction.record(NotificationRecord.self, key) else {
+            throw UnreadableRecord(key: key.bytes)
+        }
+        switch delivery.machine.leaseRequested(at: now, until: end) {
+        case .ignore, .waitUntil: return nil
+        case .finish:
+            try finishHeads(from: delivery, dueKey: head.row) { $0.timePassed(at: $1) }
+            return nil
+        case .send:
+            moveHead(delivery, dueKey: head.row)
+            var sent = Delivery(
+                id: delivery.id, address: head.address, content: notification.content(for: delivery),
+                createdAt: notification.createdAt)
+            sent.app = head.device.app ?? Delivery.defaultApp
+            sent.expiresAt = delivery.machine.expiresAt
+            return Lease(
+                key: delivery.key, attempt: delivery.machine.attempts, platform: head.device.platform,
+                group: head.group, hasSucceeded: head.device.hasSucceeded, began: now, delivery: sent)
+        }
+    }
+}
+
+extension NotificationRecord {
+    fileprivate func content(for delivery: DeliveryRecord) -> DeliveryContent {
+        var content = DeliveryContent(notification: id, device: delivery.device, uid: delivery.uid, text: text)
+        content.data = data
+        content.trigger = trigger
+        content.path = path
+        content.collapseKey = collapseKey
+        content.platforms = platforms
+        if let options {
+            content.appearance.priority = options.priority ?? .high
+            content.appearance.sound = options.sound
+            content.appearance.badge = options.badge
+            content.appearance.thread = options.thread
+            content.appearance.image = options.image
+            content.appearance.link = options.link
+            content.appearance.interruptionLevel = options.interruptionLevel
+        }
+        return content
+    }
+}

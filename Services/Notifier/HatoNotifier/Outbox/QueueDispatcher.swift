@@ -1,0 +1,166 @@
+import HatoModel
+import HatoPush
+import HatoRPC
+import Logging
+
+/// Delivers what waits in one provider queue: leases what is due, has the channel attempt it, and sleeps until more is.
+/// It never polls. What one provider or one app suffers from is nothing to the others: each has its own.
+actor QueueDispatcher {
+    nonisolated let queue: ProviderQueue
+    private let outbox: Outbox
+    private let channel: (any Channel)?
+    private let results: ResultWriter
+    private let notices: ThrottledNotices
+    /// Ticks that are wanted; any number of wakes before the next tick are one.
+    private let ticks: AsyncStream<Void>
+    private nonisolated let tick: AsyncStream<Void>.Continuation
+    // State of this actor.
+    private var breaker = CircuitBreaker()
+    private var refusals = TokenRefusals()
+    private var stopped: StoppedQueueRecord?
+    private var inFlight = 0
+    private var hasResponded = false
+    private var timer: Task<Void, Never>?
+    private var isStopping = false
+    /// Deliveries that are leased in one transaction.
+    private static let batchMax = 256
+
+    init(
+        _ queue: ProviderQueue, _ outbox: Outbox, channel: (any Channel)?, _ results: ResultWriter,
+        stopped: StoppedQueueRecord?, notices: ThrottledNotices
+    ) {
+        (self.queue, self.outbox, self.channel, self.results) = (queue, outbox, channel, results)
+        (self.stopped, self.notices) = (stopped, notices)
+        (ticks, tick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    nonisolated func wake() { tick.yield() }
+
+    /// Works until `stop`; then finishes the attempts in flight.
+    func run() async {
+        wake()
+        await withDiscardingTaskGroup { group in
+            for await _ in ticks {
+                if isStopping { break }
+                await leaseWhatIsDue(&group)
+            }
+            timer?.cancel()
+        }
+    }
+
+    /// Begins no more attempts; `run` returns when those in flight have ended.
+    func stop() {
+        isStopping = true
+        wake()
+    }
+
+    /// Calls the provider again at once, whatever it did before. Throws the errors of the store.
+    func resume() async throws {
+        try await outbox.resume(queue)
+        (breaker, refusals, stopped) = (CircuitBreaker(), TokenRefusals(), nil)
+        wake()
+    }
+
+    /// Calls the provider again at once, unless the queue is stopped.
+    func retry() {
+        breaker = CircuitBreaker()
+        wake()
+    }
+
+    /// What is known of the provider.
+    var status: Notifier.AppProvider {
+        var shown = Notifier.AppProvider(platform: queue.platform, status: hasResponded ? .ready : .unchecked)
+        if let stopped {
+            shown.status = .stopped
+            (shown.problem, shown.since) = (stopped.problem, Int(stopped.since))
+        } else if let open = breaker.open {
+            shown.status = .paused
+            (shown.problem, shown.since) = (open.problem, Int(open.since))
+        }
+        return shown
+    }
+
+    private func leaseWhatIsDue(_ group: inout DiscardingTaskGroup) async {
+        timer?.cancel()
+        timer = nil
+        let now = outbox.time.now()
+        let room = breaker.room(beside: inFlight, max: outbox.policy.attemptsPerProviderMax, at: now)
+        guard stopped == nil, room > 0 else {
+            if stopped == nil, let open = breaker.open, open.until > now { wakeAt(open.until) }
+            return
+        }
+        let limit = min(room, Self.batchMax)
+        do {
+            let round = try await outbox.lease(from: queue, limit: limit)
+            for lease in round.leases {
+                inFlight += 1
+                group.addTask { await self.attempt(lease) }
+            }
+            if round.isFull {
+                // Else the next attempt that ends wakes.
+                if round.leases.count < room { wake() }
+            } else if let next = round.nextDueAt {
+                wakeAt(next)
+            }
+        } catch {
+            notices.notice(
+                .unleasedDeliveries, "deliveries cannot be leased", ["error": "\(error)"], level: .error)
+            wakeAt(now + 1_000)
+        }
+    }
+
+    private func wakeAt(_ time: Int64) {
+        // Unstructured: it only rings, and is cancelled by the next tick or the end of `run`.
+        timer = Task { [outbox] in
+            do { try await outbox.time.sleepUntil(time) } catch { return }
+            self.wake()
+        }
+    }
+
+    private nonisolated func attempt(_ lease: Lease) async {
+        let began = ContinuousClock.now
+        let outcome =
+            await channel?.deliver(lease.delivery)
+            ?? .providerRefused(
+                DeliveryResponse(error: "this notifier has no channel for \(queue.platform.rawValue)"), retryAfter: nil)
+        let isFailure = if case .delivered = outcome { false } else { true }
+        outbox.metrics.attemptEnded(
+            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
+        // Cut off by the end of the process, not by the provider: the lease stays, and is taken back at the next start.
+        if isFailure, Task.isCancelled { return }
+        await attemptEnded(outcome, lease)
+        do { try await results.record(outcome, of: lease) } catch {
+            // The lease lapses and the delivery is attempted again: at least once.
+            notices.notice(
+                .unrecordedAttempt, "the result of an attempt cannot be recorded",
+                ["delivery": "\(lease.delivery.id)", "error": "\(error)"], level: .error)
+        }
+        wake()
+    }
+
+    private func attemptEnded(_ outcome: DeliveryOutcome, _ lease: Lease) async {
+        inFlight -= 1
+        if outcome.response.status != nil { hasResponded = true }
+        let now = outbox.time.now()
+        let wasOpen = breaker.open != nil
+        breaker.attemptEnded(outcome, at: now, random: outbox.randomFraction())
+        if let open = breaker.open, !wasOpen {
+            notices.notice(
+                .pausedQueue, "a provider does not take deliveries; they wait",
+                ["app": "\(queue.app)", "platform": "\(queue.platform.rawValue)", "problem": "\(open.problem)"],
+                level: .error)
+        }
+        guard refusals.attemptEnded(outcome, of: lease, at: now), stopped == nil else { return }
+        let words = outcome.response.error ?? "the token is refused"
+        let problem =
+            "many tokens that had worked are refused (\(words)); check the app's environment, topic and project"
+        stopped = StoppedQueueRecord(since: now, problem: problem)
+        notices.notice(
+            .stoppedQueue, "deliveries of an app have stopped; no device goes until notifier.apps.resume",
+            ["app": "\(queue.app)", "platform": "\(queue.platform.rawValue)", "problem": "\(problem)"], level: .error)
+        do { try await outbox.stop(queue, problem: problem) } catch {
+            notices.notice(
+                .stoppedQueue, "that a queue has stopped cannot be recorded", ["error": "\(error)"], level: .error)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+import HatoTesting
+import Logging
+import Testing
+
+@testable import HatoNotifier
+
+/// The queues of providers: what waits for one provider, and what becomes of tokens that it refuses.
+@Suite struct ProviderQueueTests {
+    private let clock = TestClock()
+    private let refused = DeliveryOutcome.tokenRefused(DeliveryResponse(status: 400, error: "BadDeviceToken"))
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func queue() throws -> ProviderQueue { try #require(ProviderQueue(.apns, app: "default")) }
+
+    private func running(
+        _ outbox: Outbox, _ channel: ScriptedChannel, _ body: (ProviderDispatcher) async throws -> Void
+    ) async throws {
+        let dispatcher = try await ProviderDispatcher(
+            outbox, channels: [channel], ResultWriter(outbox), logger: logger)
+        let task = Task { await dispatcher.run() }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(dispatcher)) } catch { result = .failure(error) }
+        await dispatcher.stop()
+        await task.value
+        try result.get()
+    }
+
+    @Test func aPhoneIsCalledByTheQueueOfItsAppAndNoOther() async throws {
+        let (outbox, channel) = (try await Outbox.test(MemoryStore(), clock), ScriptedChannel(.apns))
+        try await outbox.addPhone("p1", of: "u1")
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        #expect(try await outbox.lease(limit: 10).leases.map(\.delivery.content.device) == ["d1"])
+        #expect(try await outbox.queues() == [queue()])
+        try await running(outbox, channel) { dispatcher in
+            try await eventually("delivered") { try await outbox.states(of: id).contains(.delivered) }
+            #expect(channel.deliveries.map(\.content.device) == ["p1"] && channel.deliveries.first?.app == "default")
+            // What is sent while it runs wakes it.
+            try await outbox.send("b")
+            try await eventually("delivered too") { channel.titles == ["a", "b"] }
+            #expect(await dispatcher.statuses[try queue()]?.status == .ready)
+        }
+        #expect(try await outbox.device("p1")?.hasSucceeded == true)
+    }
+
+    @Test func leasesOfAProcessThatIsNoMoreAreTakenBack() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await outbox.send("a")
+        #expect(try await outbox.lease(from: try queue(), limit: 10).leases.count == 1)
+        #expect(try await outbox.lease(from: try queue(), limit: 10).leases.isEmpty)
+        let next = try await Outbox.test(store, clock)
+        #expect(try await next.lease(from: try queue(), limit: 10).leases.count == 1)
+    }
+
+    @Test func whileTheProviderRefusesTheAppDeliveriesWaitAndKeepTheirOrder() async throws {
+        let no = DeliveryOutcome.providerRefused(
+            DeliveryResponse(status: 403, error: "InvalidProviderToken"), retryAfter: nil)
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        let channel = ScriptedChannel(.apns, script: [no, no, no])
+        for phone in 1...3 { try await outbox.addPhone("p\(phone)", of: "u1") }
+        let id = try await outbox.send("a")
+        try await running(outbox, channel) { dispatcher in
+            try await eventually("paused") { await dispatcher.statuses[try queue()]?.status == .paused }
+            #expect(await dispatcher.statuses[try queue()]?.problem == "InvalidProviderToken")
+            try await eventually("recorded") { try await outbox.counts().leased == 0 }
+            let tried = channel.deliveries.count
+            try await outbox.send("b")
+            #expect(channel.deliveries.count == tried, "it is not called")
+            try await dispatcher.resume(app: "default")
+            try await eventually("all arrive") { try await outbox.counts().pending == 0 }
+        }
+        #expect(try await outbox.states(of: id) == [.delivered, .delivered, .delivered])
+        let first = channel.deliveries.filter { $0.content.device == "p1" }.compactMap(\.content.text.title)
+        #expect(first.suffix(2) == ["a", "b"])
+    }
+
+    @Test func aTokenThatNeverWorkedIsTriedInTheOtherEnvironmentOnce() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        let id = try await outbox.send("a")
+        var environments: [Notifier.APNsEnvironment] = []
+        for _ in 0..<2 {
+            let lease = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+            if case .apns(let device) = lease.delivery.address { environments.append(device.environment) }
+            try await outbox.record(refused, of: lease)
+        }
+        #expect(environments == [.production, .sandbox])
+        #expect(try await outbox.states(of: id) == [.dropped])
+        #expect(try await outbox.device("p1") == nil)
+        #expect(try await outbox.store.read { try $0.rows(RecordKey(.deviceAtAddress)).isEmpty })
+    }
+
+    @Test func aTokenThatWorkedIsKeptForAMinuteAndThenGoes() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1", hasSucceeded: true)
+        let id = try await outbox.send("a")
+        let first = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+        try await outbox.record(refused, of: first)
+        #expect(try await outbox.device("p1")?.refusedSince == clock.now)
+        #expect(try await outbox.lease(from: try queue(), limit: 1).leases.isEmpty)
+        clock.advance(by: .seconds(121))
+        let second = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+        try await outbox.record(refused, of: second)
+        #expect(try await outbox.device("p1") == nil)
+        #expect(try await outbox.states(of: id) == [.dropped])
+    }
+
+    /// Our own mistake, such as a wrong environment, must not cost a single device.
+    @Test func manyRefusedTokensStopTheQueueAndNoDeviceGoes() async throws {
+        let store = try MemoryStore()
+        var outbox = try await Outbox.test(store, clock)
+        let users = (0..<60).map { "u\($0)" }
+        for user in users { try await outbox.addPhone("p-\(user)", of: user, hasSucceeded: true) }
+        let channel = ScriptedChannel(.apns, script: Array(repeating: refused, count: 1_000))
+        try await outbox.accept(outbox.notification("a", to: users))
+        try await running(outbox, channel) { dispatcher in
+            try await eventually("stopped") { await dispatcher.statuses[try queue()]?.status == .stopped }
+            try await eventually("recorded") { try await outbox.counts().leased == 0 }
+        }
+        // Also after a start, and however long it lasts.
+        outbox = try await Outbox.test(store, clock)
+        clock.advance(by: .seconds(3_600))
+        let next = ScriptedChannel(.apns)
+        try await running(outbox, next) { dispatcher in
+            #expect(await dispatcher.statuses[try queue()]?.status == .stopped)
+            #expect(next.deliveries.isEmpty)
+            #expect(try await store.read { try $0.count(.device) } == 60)
+            try await dispatcher.resume(app: "default")
+            try await eventually("all arrive") { try await outbox.counts().pending == 0 }
+        }
+        #expect(next.deliveries.count == 60)
+    }
+
+    @Test func aFewRefusedTokensAmongManyStopNothing() throws {
+        var refusals = TokenRefusals()
+        var stops = false
+        for number in 0..<30 {
+            let lease = try lease("d\(number)")
+            for _ in 0..<9 {
+                let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
+                _ = refusals.attemptEnded(delivered, of: lease, at: 1_000)
+            }
+            if refusals.attemptEnded(refused, of: lease, at: 1_000) { stops = true }
+        }
+        #expect(!stops)
+        // The same, over a longer time: the old ones count no more.
+        refusals = TokenRefusals()
+        for number in 0..<100 {
+            if refusals.attemptEnded(refused, of: try lease("d\(number)"), at: Int64(number) * 4_000) { stops = true }
+        }
+        #expect(!stops)
+        // One device counts once.
+        refusals = TokenRefusals()
+        for _ in 0..<100 where refusals.attemptEnded(refused, of: try lease("d"), at: 0) { stops = true }
+        #expect(!stops)
+    }
+
+    private func lease(_ device: String) throws -> Lease {
+        let content = DeliveryContent(notification: "n", device: device, uid: "u", text: .init(title: "a"))
+        let address = DeviceAddress.apns(
+            try APNsDevice(token: String(repeating: "0", count: 64), environment: .sandbox))
+        return Lease(
+            key: RecordKey(.delivery), attempt: 1, platform: .apns, group: AttemptGroup(host: "apns", uid: "u"),
+            hasSucceeded: true, began: 0,
+            delivery: Delivery(id: "n-0", address: address, content: content, createdAt: 0))
+    }
+
+    @Test func aDeviceThatWasRegisteredAgainIsNotGone() throws {
+        var device = DeviceRecord(device: "d", uid: "u", platform: .apns, createdAt: 0)
+        device.seenAt = 1_000
+        let policy = DeliveryPolicy()
+        let gone = { (since: Int64?) in DeliveryOutcome.deviceGone(DeliveryResponse(status: 410), since: since) }
+        func verdict(_ outcome: DeliveryOutcome, began: Int64) -> DeviceVerdict {
+            var device = device
+            return device.attemptEnded(outcome, .init(now: 2_000, began: began, isStopped: false), policy)
+        }
+        #expect(verdict(gone(999), began: 1_500) == .stays)
+        #expect(verdict(gone(1_000), began: 1_500) == .ends("gone"))
+        #expect(verdict(gone(nil), began: 900) == .stays, "it was registered while the attempt was under way")
+        #expect(verdict(gone(nil), began: 1_500) == .ends("gone"))
+    }
+}
