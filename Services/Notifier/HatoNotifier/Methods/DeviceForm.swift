@@ -27,7 +27,7 @@ struct DeviceForm {
             case (nil, let fid?):
                 _ = try checked("fid") { () throws(ArgumentError) in try FCMRegistration(fid: fid) }
                 device.fid = fid
-            default: throw .invalidParams("token", "A device of fcm has either a token or a fid\(Self.example)")
+            default: throw .invalidParams("token", "A device of fcm has either a token or a fid")
             }
         case .webpush:
             let subscription = try given(request.subscription, "subscription")
@@ -42,8 +42,6 @@ struct DeviceForm {
         return device
     }
 
-    private static let example = ", e.g. {\"platform\":\"fcm\",\"token\":\"c5d9b0f2\"}"
-
     private func refuseOtherMembers() throws(RPCError) {
         let members: [(name: String, isGiven: Bool, platforms: Set<Notifier.Platform>)] = [
             ("token", request.token != nil, [.apns, .fcm]), ("fid", request.fid != nil, [.fcm]),
@@ -52,12 +50,12 @@ struct DeviceForm {
         ]
         for member in members where member.isGiven && !member.platforms.contains(request.platform) {
             let name = request.platform.rawValue
-            throw .invalidParams(member.name, "A device of \(name) has no \(member.name)\(Self.example)")
+            throw .invalidParams(member.name, "A device of \(name) has no \(member.name)")
         }
     }
 
     private func given<Value>(_ value: Value?, _ name: String) throws(RPCError) -> Value {
-        guard let value else { throw .invalidParams(name, "A device of \(request.platform.rawValue) has a \(name)\(Self.example)") }
+        guard let value else { throw .invalidParams(name, "A device of \(request.platform.rawValue) has a \(name)") }
         return value
     }
 
