@@ -197,7 +197,7 @@ let package = Package(
             of: "HatoPush",
             [
                 "HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
-                asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL,
+                asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
             ]),
         unitTests(
             of: "HatoNotifier",

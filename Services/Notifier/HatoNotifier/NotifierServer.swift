@@ -38,12 +38,15 @@ public final class NotifierServer: Sendable {
         var limits = configuration.webhooks
         // An attempt that has begun never waits for a connection of another.
         limits.connectionsPerHostMax = max(limits.connectionsPerHostMax, configuration.delivery.attemptsPerHostMax)
-        let addresses = AddressGuard(
-            configuration.addresses, resolver: SystemHostResolver(limits: configuration.lookUps))
+        let resolver = SystemHostResolver(limits: configuration.lookUps)
+        let addresses = AddressGuard(configuration.addresses, resolver: resolver)
         let webhooks = WebhookChannel(
             addresses, limits: limits, version: configuration.server.version,
             now: configuration.time.now)
-        return try await start(configuration, store: store, channels: [webhooks], logger: logger)
+        let webpush = WebPushChannel(
+            WebPushChannel.Guards(configuration.addresses, resolver: resolver), version: configuration.server.version,
+            now: configuration.time.now)
+        return try await start(configuration, store: store, channels: [webhooks, webpush], logger: logger)
     }
 
     /// The same with other ways to reach devices.
@@ -52,6 +55,8 @@ public final class NotifierServer: Sendable {
     public static func start(
         _ configuration: NotifierConfiguration, store: any Store, channels: [any Channel], logger: Logger
     ) async throws -> NotifierServer {
+        var configuration = configuration
+        configuration.apps = try await OwnWebPush.adding(to: configuration.apps, store)
         let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics(), logger: logger)
         let results = ResultWriter(outbox)
         let providers = try await ProviderDispatcher(outbox, channels: channels, results, logger: logger)

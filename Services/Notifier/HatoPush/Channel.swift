@@ -10,6 +10,11 @@ public protocol Channel: Sendable {
     /// `AddressRefusal` when no device may have it.
     func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress
 
+    /// Checks an address as the one above, for a device of this app: what an app may call can be its own setting.
+    func check(
+        _ address: DeviceAddress, of app: String, for uid: String
+    ) async throws(AddressRefusal) -> DeviceAddress
+
     /// Makes one attempt, within the time limit of the channel, and returns its outcome.
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome
 
@@ -27,6 +32,12 @@ public protocol Channel: Sendable {
 extension Channel {
     public func use(_ apps: PushApps) {}
     public func problem(of app: String) async -> String? { nil }
+    /// The app decides nothing.
+    public func check(
+        _ address: DeviceAddress, of app: String, for uid: String
+    ) async throws(AddressRefusal) -> DeviceAddress {
+        try await check(address, for: uid)
+    }
 }
 
 /// One notification for one device.

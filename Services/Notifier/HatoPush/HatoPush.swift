@@ -1,7 +1,12 @@
-// Hands one delivery to a webhook.
+// Hands one delivery to a push service or a webhook.
 //
-// Channel.swift  the seam: each way to reach a device is one `Channel`. APNs, FCM and Web Push join here, each as a
-//                folder beside Webhook/ with a case of `DeviceAddress`; nothing above this module changes for them.
+// Channel.swift  the seam: each way to reach a device is one `Channel`, a folder here with a case of `DeviceAddress`.
+// WebPush/       browsers and UnifiedPush: the encrypted body, the signature of the app, the call, and what a response
+//                means.
 // Webhook/       Standard Webhooks: secrets, signatures, the body, the call, and what an answer means.
+//
+// Shared by them: `BoundedCall` (a response bounded in time and bytes), `PayloadFitting` and `TextCutting` (what is left
+// out of a payload that is too large), `MemberKind` (which members of a platform's own are taken), `AppTable` (the
+// credentials of each app), `RetryAfter` and Signing/.
 //
 // A channel tries once. Whether to try again, and when, is the notifier's decision; a channel only says what happened.

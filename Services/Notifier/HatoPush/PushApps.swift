@@ -11,12 +11,16 @@ public struct PushApps: Sendable {
 
 /// The credentials of one app.
 public struct PushApp: Sendable {
-    public var platforms: Set<Notifier.Platform> = []
-    public var environment = Notifier.APNsEnvironment.production
-
-    /// The public key with which browsers subscribe; nil without credentials for Web Push.
-    public var webPushKey: String? { nil }
+    /// Of Web Push; nil: the app has none.
+    public var webpush: WebPushCredentials?
 
     /// An app without credentials.
     public init() {}
+
+    /// The platforms that it has credentials for.
+    public var platforms: Set<Notifier.Platform> {
+        var platforms: Set<Notifier.Platform> = []
+        if webpush != nil { platforms.insert(.webpush) }
+        return platforms
+    }
 }

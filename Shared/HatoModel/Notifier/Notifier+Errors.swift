@@ -68,7 +68,7 @@ extension Notifier.Send {
         [
             MethodError(
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "invalid_badge", "invalid_url", "invalid_platforms"),
+                "invalid_badge", "invalid_url", "invalid_platform_member"),
             MethodError(.failedPrecondition, "device_disabled"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),

@@ -2,10 +2,12 @@ import HatoPush
 import HatoRuntime
 import Synchronization
 
-/// A receiver of webhooks that answers what the test says and keeps what came.
+/// A receiver of requests that answers what the test says and keeps what came.
 final class Receiver: Sendable {
     struct Received: Sendable {
         var headers: WebhookHeaders
+        /// All headers, by name in lower case.
+        var fields: [String: String]
         var host: String?
         var target: String
         var body: [UInt8]
@@ -21,7 +23,9 @@ final class Receiver: Sendable {
                 id: request.header("webhook-id"), timestamp: request.header("webhook-timestamp"),
                 signature: request.header("webhook-signature"))
             let count = log.add(
-                Received(headers: headers, host: request.header("host"), target: request.target, body: request.body))
+                Received(
+                    headers: headers, fields: Dictionary(request.headers.map { ($0.name, $0.value) }) { $1 },
+                    host: request.header("host"), target: request.target, body: request.body))
             return await answer(count)
         }
         holder = log

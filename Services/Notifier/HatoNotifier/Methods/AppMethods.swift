@@ -1,6 +1,7 @@
 import HatoModel
 import HatoPush
 import HatoRPC
+import HatoStorage
 
 /// `notifier.apps.…` and `notifier.webpush.key`: apps and their credentials.
 struct AppMethods: NotifierMethods {
@@ -18,7 +19,7 @@ struct AppMethods: NotifierMethods {
         handle(Notifier.WebPush.Key.self, in: &router) { methods, request, _ in
             try methods.checks.key(request.app, "app")
             let app = request.app ?? Delivery.defaultApp
-            guard let key = methods.service.apps.apps.apps[app]?.webPushKey else {
+            guard let key = methods.service.apps.apps.apps[app]?.webpush?.publicKey else {
                 throw NotifierError.appNotConfigured(app, .webpush)
             }
             return .init(key: key)
@@ -79,7 +80,9 @@ struct AppMethods: NotifierMethods {
                 reason: "no_apps_file", "There is no apps file; start the notifier with --apps-file")
         }
         let apps: PushApps
-        do { apps = try read() } catch {
+        do { apps = try await OwnWebPush.adding(to: read(), store) } catch let error as StoreError {
+            throw error
+        } catch {
             throw RPCError.failedPrecondition(reason: "invalid_apps_file", "\(error)")
         }
         service.apps.replace(with: apps)

@@ -72,7 +72,7 @@ struct DeviceMethods: NotifierMethods {
             throw RPCError.invalidArgument("platform", reason: "unsupported_platform", "This platform is not served")
         }
         do {
-            switch try await channel.check(address, for: form.uid) {
+            switch try await channel.check(address, of: form.app ?? Delivery.defaultApp, for: form.uid) {
             case .webhook(let url, _): return url
             case .webpush(let subscription): return subscription.endpoint
             case .apns, .fcm: throw RPCError.internalError

@@ -1,5 +1,6 @@
 import HatoFetch
 import HatoModel
+import HatoPush
 import HatoStorage
 
 /// Checks of what requests hold, each with the name of its parameter.
@@ -71,6 +72,11 @@ struct RequestChecks: Sendable {
 
     /// Members that no platform has are refused, so that a mistake is known before a push is lost.
     func platforms(_ members: Notifier.PlatformMembers?) throws(RPCError) {
+        do {
+            if let webpush = members?.webpush { try WebPushRequest.check(platformMembers: webpush) }
+        } catch {
+            throw .invalidArgument("platforms", reason: error.reason, error.message)
+        }
     }
 
     /// An absolute https URL of at most 2,048 bytes.

@@ -106,55 +106,16 @@ public struct WebhookChannel: Channel {
     }
 
     private func call(_ client: HTTPClient, _ request: HTTPClientRequest) async -> DeliveryOutcome {
+        let call = BoundedCall(
+            timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.answerBytesMax)
         do {
-            let response = try await client.execute(request, timeout: .init(limits.timeout))
+            let response = try await call.response(client, request)
             let answer = WebhookResponse(
-                status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"),
-                excerpt: await excerpt(of: response.body))
+                status: response.status, retryAfter: response.headers.first(name: "retry-after"),
+                excerpt: response.excerpt)
             return answer.outcome(now: now() / 1_000)
         } catch {
-            return .failed(DeliveryResponse(error: describe(error)), retryAfter: nil)
-        }
-    }
-
-    /// Reads the body up to the limits, so that the connection can be used again. The status has decided already: a
-    /// body that breaks off or never ends changes nothing.
-    private func excerpt(of body: HTTPClientResponse.Body) async -> String {
-        let bytes = await withTaskGroup { group in
-            group.addTask { await beginning(of: body) }
-            // The deadline of the call does not apply to the body.
-            group.addTask { () -> [UInt8]? in
-                try? await Task.sleep(for: limits.bodyTimeout)
-                return nil
-            }
-            // The one that ends first ends the other one.
-            var bytes: [UInt8]?
-            for await ended in group {
-                bytes = bytes ?? ended
-                group.cancelAll()
-            }
-            return bytes ?? []
-        }
-        let text = String(decoding: bytes.prefix(200), as: UTF8.self)
-        return String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) })
-    }
-
-    private func beginning(of body: HTTPClientResponse.Body) async -> [UInt8]? {
-        var bytes: [UInt8] = []
-        do {
-            for try await part in body {
-                bytes.append(contentsOf: part.readableBytesView.prefix(limits.answerBytesMax - bytes.count))
-                if bytes.count >= limits.answerBytesMax { break }
-            }
-        } catch {}
-        return bytes
-    }
-
-    private func describe(_ error: any Error) -> String {
-        switch error {
-        case let error as HTTPClientError: error.shortDescription
-        case is CancellationError: "the notifier is stopping"
-        default: String(String(describing: error).prefix(200))
+            return .failed(DeliveryResponse(error: error.reason), retryAfter: nil)
         }
     }
 }

@@ -6,29 +6,19 @@ struct WebhookResponse: Hashable {
     /// The beginning of the answer's body.
     var excerpt: String
 
-    /// A receiver cannot put a delivery off for longer than this: a mistaken date must not let it expire.
-    static let retryAfterMax = Duration.seconds(3_600)
-
     /// `now` in seconds since 1970, for the form of `Retry-After` that is a date.
     func outcome(now: Int64) -> DeliveryOutcome {
         switch status {
         case 200..<300: .delivered(DeliveryResponse(status: status))
         case 410: .deviceGone(DeliveryResponse(status: status, error: "the receiver is gone"), since: nil)
         case 300..<400: .failed(response("redirects are not followed"), retryAfter: nil)
-        case 429, 503: .failed(response("the receiver is busy"), retryAfter: delay(now: now))
+        case 429, 503: .failed(response("the receiver is busy"), retryAfter: RetryAfter.delay(retryAfter, now: now))
         default: .failed(response("the receiver failed"), retryAfter: nil)
         }
     }
 
     private func response(_ what: String) -> DeliveryResponse {
         DeliveryResponse(status: status, error: excerpt.isEmpty ? what : "\(what): \(excerpt)")
-    }
-
-    private func delay(now: Int64) -> Duration? {
-        guard let retryAfter else { return nil }
-        if let seconds = Int64(retryAfter) { return min(max(.zero, .seconds(seconds)), WebhookResponse.retryAfterMax) }
-        guard let time = HTTPDate.seconds(retryAfter) else { return nil }
-        return min(max(.zero, .seconds(time - now)), WebhookResponse.retryAfterMax)
     }
 }
 
