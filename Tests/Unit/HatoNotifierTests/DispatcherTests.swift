@@ -36,7 +36,11 @@ import Testing
                 try await outbox.status(of: id)?.deliveries.first?.lastAttempt != nil
             }
             for _ in 1...2 {
-                try await eventually("the dispatcher sleeps until the retry") { clock.nextAlarm != nil }
+                // Not until the end of the lease, which is the alarm while the attempt is under way.
+                try await eventually("the dispatcher sleeps until the retry") {
+                    let counts = try await outbox.counts()
+                    return counts.leased == 0 && clock.nextAlarm != nil && clock.nextAlarm == counts.nextDueAt
+                }
                 let alarm = try #require(clock.nextAlarm)
                 let count = channel.deliveries.count
                 clock.advance(by: .milliseconds(alarm - clock.now))
