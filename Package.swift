@@ -131,7 +131,7 @@ let package = Package(
             ]),
         library(
             "HatoPush", in: "Services/Notifier",
-            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1]),
+            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1]),
         library(
             "HatoNotifier", in: "Services/Notifier",
             [
@@ -197,7 +197,7 @@ let package = Package(
             of: "HatoPush",
             [
                 "HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
-                asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
+                asyncHTTPClient, crypto, cryptoExtras, nioCore, nioPosix, nioHTTP1, nioSSL,
             ]),
         unitTests(
             of: "HatoNotifier",

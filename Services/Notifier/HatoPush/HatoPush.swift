@@ -1,12 +1,14 @@
 // Hands one delivery to a push service or a webhook.
 //
 // Channel.swift  the seam: each way to reach a device is one `Channel`, a folder here with a case of `DeviceAddress`.
+// FCM/           Firebase Cloud Messaging: the service account, its access token, the message, the call, and what a
+//                response means.
 // WebPush/       browsers and UnifiedPush: the encrypted body, the signature of the app, the call, and what a response
 //                means.
 // Webhook/       Standard Webhooks: secrets, signatures, the body, the call, and what an answer means.
 //
-// Shared by them: `BoundedCall` (a response bounded in time and bytes), `PayloadFitting` and `TextCutting` (what is left
-// out of a payload that is too large), `MemberKind` (which members of a platform's own are taken), `AppTable` (the
-// credentials of each app), `RetryAfter` and Signing/.
+// Shared by them: `BoundedCall` (a response bounded in time and bytes), `PayloadFitting` and `TextCutting` (what is
+// left out of a payload that is too large), `MemberKind` (which members of a platform's own are taken), `AppTable` (the
+// credentials of each app), `ReplaceableClient`, `RetryAfter` and Signing/.
 //
 // A channel tries once. Whether to try again, and when, is the notifier's decision; a channel only says what happened.

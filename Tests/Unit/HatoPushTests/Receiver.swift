@@ -16,17 +16,22 @@ final class Receiver: Sendable {
     private let listener: HTTPListener
     private let holder: Holder
 
-    init(answer: @escaping @Sendable (Int) async -> HTTPResponse) async throws {
+    /// `answer` gets the count of requests.
+    convenience init(answer: @escaping @Sendable (Int) async -> HTTPResponse) async throws {
+        try await self.init(response: { _, count in await answer(count) })
+    }
+
+    /// `response` gets the request and the count of requests.
+    init(response: @escaping @Sendable (Received, Int) async -> HTTPResponse) async throws {
         let log = Holder()
         listener = try await HTTPListener(host: "127.0.0.1", port: 0) { request in
             let headers = WebhookHeaders(
                 id: request.header("webhook-id"), timestamp: request.header("webhook-timestamp"),
                 signature: request.header("webhook-signature"))
-            let count = log.add(
-                Received(
-                    headers: headers, fields: Dictionary(request.headers.map { ($0.name, $0.value) }) { $1 },
-                    host: request.header("host"), target: request.target, body: request.body))
-            return await answer(count)
+            let received = Received(
+                headers: headers, fields: Dictionary(request.headers.map { ($0.name, $0.value) }) { $1 },
+                host: request.header("host"), target: request.target, body: request.body)
+            return await response(received, log.add(received))
         }
         holder = log
     }

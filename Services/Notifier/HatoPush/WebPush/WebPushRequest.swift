@@ -52,7 +52,7 @@ public struct WebPushRequest: Sendable, Hashable {
     }
 
     /// 32 characters, so that a push service learns no name and every name is short enough.
-    private static func topic(_ name: String) -> String {
+    static func topic(_ name: String) -> String {
         Base64.url.encode(SHA256.hash(data: Array(name.utf8)).prefix(24))
     }
 
