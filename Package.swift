@@ -131,7 +131,7 @@ let package = Package(
             ]),
         library(
             "HatoPush", in: "Services/Notifier",
-            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1]),
+            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1, nioSSL]),
         library(
             "HatoNotifier", in: "Services/Notifier",
             [

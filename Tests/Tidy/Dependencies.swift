@@ -103,7 +103,7 @@ import Testing
     /// Packages of others that only these targets may import.
     static let restricted: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoFetch", "HatoPush"],
-        "NIOSSL": ["HatoFetch", "HatoMail", "HatoRPC"],
+        "NIOSSL": ["HatoFetch", "HatoMail", "HatoPush", "HatoRPC"],
         "NIOHTTP1": ["HatoFetch", "HatoRuntime", "HatoPush"],
         "NIOCore": ["HatoFetch", "HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],

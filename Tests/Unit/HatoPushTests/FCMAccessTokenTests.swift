@@ -128,7 +128,7 @@ private final class TokenEndpoint: Sendable {
     func anEndpointThatFailsIsAskedAgain(status: Int, seconds: Int?) {
         let expected = DeliveryResponse(status: status, error: "the token endpoint failed")
         #expect(
-            read(status, "", retryAfter: seconds.map { String($0) })
+            read(status, #"{"access_token":"ya29.a"}"#, retryAfter: seconds.map { String($0) })
                 == .failure(.init(outcome: .failed(expected, retryAfter: seconds.map { .seconds($0) }))))
     }
 }

@@ -25,8 +25,9 @@ struct FCMAccessToken: Sendable, Hashable {
         _ response: FCMReceived, secrets: [String], now: Int64
     ) -> Result<FCMAccessToken, FCMTokenFailure> {
         let json = try? JSONParser.parse(response.body, depth: 16)
+        // Of a body without these, nothing is shown: it may have a token.
         let words = [json?["error"]?.string, json?["error_description"]?.string].compactMap { $0 }
-        let said = response.excerpt(words.isEmpty ? nil : words.joined(separator: ": "), without: secrets)
+        let said = words.isEmpty ? "" : response.excerpt(words.joined(separator: ": "), without: secrets)
         func failed(_ what: String) -> DeliveryResponse {
             DeliveryResponse(status: response.status, error: said.isEmpty ? what : "\(what): \(said)")
         }
