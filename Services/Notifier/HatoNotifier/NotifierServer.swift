@@ -46,7 +46,8 @@ public final class NotifierServer: Sendable {
         let webpush = WebPushChannel(
             WebPushChannel.Guards(configuration.addresses, resolver: resolver), version: configuration.server.version,
             now: configuration.time.now)
-        return try await start(configuration, store: store, channels: [webhooks, webpush], logger: logger)
+        let fcm = FCMChannel(version: configuration.server.version, now: configuration.time.now)
+        return try await start(configuration, store: store, channels: [webhooks, webpush, fcm], logger: logger)
     }
 
     /// The same with other ways to reach devices.

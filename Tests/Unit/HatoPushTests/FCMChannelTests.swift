@@ -231,7 +231,7 @@ import Testing
         try await with { path, _ in
             path == "/token" ? Self.token("a") : Self.response(400, Self.invalidToken)
         } _: { channel, receiver in
-            #expect(await channel.check(app: "default") == nil)
+            #expect(await channel.problem(of: "default") == nil)
             let request = try JSONParser.parse(try #require(receiver.received.last).body)
             #expect(request["validate_only"] == true && request["message"]?["token"] != nil)
         }
@@ -244,11 +244,11 @@ import Testing
         } _: {
             channel, _ in
             #expect(
-                await channel.check(app: "default")
+                await channel.problem(of: "default")
                     == "FCM of the project chat-1 cannot be used: the service account may not send to this project: "
                     + "Permission denied on project. (HTTP status 403)")
             #expect(
-                await channel.check(app: "x") == "FCM cannot be used: the app \"x\" has no FCM credentials")
+                await channel.problem(of: "x") == "FCM cannot be used: the app \"x\" has no FCM credentials")
         }
     }
 }

@@ -61,6 +61,8 @@ public struct FCMChannel: Channel {
         }
     }
 
+    public func use(_ apps: PushApps) { replace(apps.apps.compactMapValues(\.fcm)) }
+
     public func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress {
         guard case .fcm = address else { throw .invalidURL("it is no registration of FCM") }
         return address
@@ -68,7 +70,7 @@ public struct FCMChannel: Channel {
 
     /// Sends a message that must be refused for its registration alone, and that is never delivered. Nil when all is
     /// right; otherwise what is wrong, as a sentence.
-    public func check(app: String) async -> String? {
+    public func problem(of app: String) async -> String? {
         let content = DeliveryContent(notification: "check", device: "check", uid: "", text: .init(title: "check"))
         let registration = FCMRegistration.token("hato-check")
         let time = now()
