@@ -161,6 +161,8 @@ struct DevStack: RunningService {
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = try backupFolder("notifier")
             DevSettings.apply(start.settings, to: &configuration)
+            configuration.readApps = start.reader(of: "apps-file") { try AppsFile($0, read: $1).apps() }
+            if let read = configuration.readApps { configuration.apps = try read() }
             let notifier = try await NotifierServer.start(
                 configuration, store: stores.notifier, logger: logger("notifier"))
             start.beforeScrape { await notifier.refreshFigures() }

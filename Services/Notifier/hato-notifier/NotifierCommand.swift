@@ -11,8 +11,8 @@ struct NotifierCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
-            ServeCommand<NotifierTarget>.self, DevicesCommand.self, TriggersCommand.self, SendCommand.self,
-            OutboxCommand.self,
+            ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, TriggersCommand.self,
+            SendCommand.self, OutboxCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
             CallCommand<NotifierTarget>.self,
             HealthCommand<NotifierTarget>.self, ConfigCommand<NotifierTarget>.self, VersionCommand<NotifierTarget>.self,

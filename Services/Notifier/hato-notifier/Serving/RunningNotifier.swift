@@ -27,6 +27,8 @@ struct RunningNotifier: RunningService {
         configuration.identity.serviceKeys = try start.serviceKeys()
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: NotifierTarget.service) }
         try NotifierSettings.apply(start.settings, to: &configuration)
+        configuration.readApps = start.reader(of: "apps-file") { try AppsFile($0, read: $1).apps() }
+        if let read = configuration.readApps { configuration.apps = try read() }
         _ = try start.dataFolder()
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)

@@ -1,0 +1,116 @@
+public import HatoModel
+public import HatoPush
+
+/// The document of the setting `apps-file`: the credentials of each app, by its id.
+///
+/// ```yaml
+/// default:
+///   fcm: {service-account-file: service-account.json}
+///   webpush: {key-file: webpush.key, subject: "mailto:admin@example.com"}
+/// ```
+public struct AppsFile: Sendable {
+    private let document: JSONValue
+    private let read: @Sendable (String) throws -> [UInt8]
+
+    /// Apps in one document.
+    private static let appsMax = 1_000
+
+    /// - Parameters:
+    ///   - document: objects and texts.
+    ///   - read: Reads a file that the document names. Throws an error that says what is wrong, without secrets.
+    public init(_ document: JSONValue, read: @escaping @Sendable (String) throws -> [UInt8]) {
+        self.document = document
+        self.read = read
+    }
+
+    /// The apps. Throws `ArgumentError` that names the member that is wrong, or what reading a file throws.
+    public func apps() throws -> PushApps {
+        guard let apps = document.object, apps.count <= Self.appsMax else {
+            throw Self.error("the file should have a member for each app, at most \(Self.appsMax), such as default")
+        }
+        var read = PushApps()
+        for app in apps.members {
+            guard (1...256).contains(app.name.utf8.count), app.name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw Self.error("the id of an app should have 1 to 256 bytes and no control characters")
+            }
+            read.apps[app.name] = try self.app(Members(app.value, at: app.name, known: ["apns", "fcm", "webpush"]))
+        }
+        return read
+    }
+
+    private func app(_ members: Members) throws -> PushApp {
+        var app = PushApp()
+        app.fcm = try members.child("fcm", known: ["service-account-file", "url"]).map { fcm in
+            let (name, file) = try contents(fcm, "service-account-file")
+            // Only a stand-in of FCM on this machine is called without TLS.
+            let account = try fcm.checked(name) { () throws(ArgumentError) in
+                try FCMServiceAccount(file, url: try fcm.optionalText("url"), allowsLoopback: true)
+            }
+            return account
+        }
+        app.webpush = try members.child("webpush", known: ["key-file", "subject", "allow-private"]).map { webpush in
+            let (name, file) = try contents(webpush, "key-file")
+            let subject = try webpush.text("subject")
+            let allowsPrivate = try webpush.flag("allow-private")
+            return try webpush.checked(name) { () throws(ArgumentError) in
+                try WebPushCredentials(
+                    key: String(decoding: file, as: UTF8.self), subject: subject, allowsPrivate: allowsPrivate)
+            }
+        }
+        return app
+    }
+
+    private func contents(_ members: Members, _ name: String) throws -> (name: String, bytes: [UInt8]) {
+        (name, try read(try members.text(name)))
+    }
+
+    private static func error(_ text: String) -> ArgumentError { ArgumentError(reason: "invalid_apps_file", text) }
+
+    /// An object of the document.
+    private struct Members {
+        private let object: JSONObject
+        private let path: String
+
+        init(_ value: JSONValue, at path: String, known: [String]) throws(ArgumentError) {
+            guard let object = value.object else { throw AppsFile.error("\(path) should have members") }
+            if let unknown = object.members.first(where: { !known.contains($0.name) }) {
+                let names = known.sorted().joined(separator: ", ")
+                throw AppsFile.error("\(path) has no member \"\(unknown.name.prefix(64))\"; known are \(names)")
+            }
+            (self.object, self.path) = (object, path)
+        }
+
+        func child(_ name: String, known: [String]) throws(ArgumentError) -> Members? {
+            guard let value = object[name] else { return nil }
+            return try Members(value, at: "\(path).\(name)", known: known)
+        }
+
+        func optionalText(_ name: String) throws(ArgumentError) -> String? {
+            guard let value = object[name] else { return nil }
+            guard let text = value.string, !text.isEmpty else {
+                throw AppsFile.error("\(path).\(name) should be a text")
+            }
+            return text
+        }
+
+        func text(_ name: String) throws(ArgumentError) -> String {
+            guard let text = try optionalText(name) else { throw AppsFile.error("\(path) has no \(name)") }
+            return text
+        }
+
+        func flag(_ name: String) throws(ArgumentError) -> Bool {
+            switch try optionalText(name) {
+            case nil, "false": return false
+            case "true": return true
+            default: throw AppsFile.error("\(path).\(name) should be true or false")
+            }
+        }
+
+        /// With the member in front of what is wrong.
+        func checked<Value>(
+            _ name: String, _ body: () throws(ArgumentError) -> Value
+        ) throws(ArgumentError) -> Value {
+            do { return try body() } catch { throw AppsFile.error("\(path).\(name): \(error.message)") }
+        }
+    }
+}
