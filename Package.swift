@@ -192,7 +192,7 @@ let package = Package(
                 "HatoFollow", "HatoMail", "HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity",
                 "TestStores", crypto, cryptoExtras, logging,
             ]),
-        unitTests(of: "HatoFetch", ["HatoRuntime"]),
+        unitTests(of: "HatoFetch", ["HatoRuntime", asyncHTTPClient]),
         unitTests(
             of: "HatoPush",
             [

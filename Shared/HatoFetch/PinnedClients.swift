@@ -12,11 +12,19 @@ public actor PinnedClients {
         var address: IPAddress
     }
 
-    private struct Entry {
-        var client: HTTPClient
-        var users: Int
-        var lastUse: UInt64
+    private final class Entry {
+        let client: HTTPClient
+        var users = 0
+        var lastUse: UInt64 = 0
+        /// Calls in a row without a response in time.
+        var late = 0
+
+        init(_ client: HTTPClient) { self.client = client }
     }
+
+    /// After so many calls in a row without a response in time, the next one gets a new client: an HTTP client neither
+    /// pings nor drops a connection that has gone silent.
+    public static let lateMax = 2
 
     private let configuration: HTTPClient.Configuration
     private let clientsMax: Int
@@ -38,14 +46,19 @@ public actor PinnedClients {
     }
 
     /// Lends the client of an admitted address to `body`; nil after `shutdown`.
+    ///
+    /// - Parameter isLate: whether an outcome says that no response came in time.
     public func withClient<Outcome: Sendable>(
-        for admitted: AddressGuard.Admitted, _ body: @Sendable (HTTPClient) async -> Outcome
+        for admitted: AddressGuard.Admitted, isLate: @Sendable (Outcome) -> Bool = { _ in false },
+        _ body: @Sendable (HTTPClient) async -> Outcome
     ) async -> Outcome? {
         guard !isShutDown else { return nil }
         let key = Key(host: admitted.url.host, address: admitted.address)
-        let client = borrow(key)
-        let outcome = await body(client)
-        await giveBack(key)
+        let entry = borrow(key)
+        let outcome = await body(entry.client)
+        entry.late = isLate(outcome) ? entry.late + 1 : 0
+        if entry.late >= Self.lateMax, entries[key] === entry { entries[key] = nil }
+        await giveBack(entry, key)
         return outcome
     }
 
@@ -57,24 +70,25 @@ public actor PinnedClients {
         for client in clients { try? await client.shutdown() }
     }
 
-    private func borrow(_ key: Key) -> HTTPClient {
+    private func borrow(_ key: Key) -> Entry {
         uses += 1
-        if var entry = entries[key] {
-            entry.users += 1
-            entry.lastUse = uses
-            entries[key] = entry
-            return entry.client
-        }
+        let entry = entries[key] ?? Entry(newClient(key))
+        entry.users += 1
+        entry.lastUse = uses
+        entries[key] = entry
+        return entry
+    }
+
+    private func newClient(_ key: Key) -> HTTPClient {
         var pinned = configuration
         // A literal address needs no override: it is where the connection goes anyway.
         if IPAddress(key.host) == nil { pinned.dnsOverride = [key.host: key.address.description] }
-        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: pinned)
-        entries[key] = Entry(client: client, users: 1, lastUse: uses)
-        return client
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: pinned)
     }
 
-    private func giveBack(_ key: Key) async {
-        entries[key]?.users -= 1
+    private func giveBack(_ entry: Entry, _ key: Key) async {
+        entry.users -= 1
+        if entries[key] !== entry, entry.users == 0 { try? await entry.client.shutdown() }
         while entries.count > clientsMax || isShutDown,
             let idle = entries.filter({ $0.value.users == 0 }).min(by: { $0.value.lastUse < $1.value.lastUse })
         {

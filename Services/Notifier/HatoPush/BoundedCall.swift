@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import HatoFetch
 import NIOCore
 import NIOHTTP1
 
@@ -83,5 +84,24 @@ struct BoundedCall: Sendable {
         case is CancellationError: return Failure(reason: "the notifier is stopping", isLate: false)
         default: return Failure(reason: String(String(describing: error).prefix(200)), isLate: false)
         }
+    }
+}
+
+extension PinnedClients {
+    /// Makes a call to an address that was checked. Throws its failure, also after `shutdown`.
+    func response(
+        _ call: BoundedCall, _ request: HTTPClientRequest, to admitted: AddressGuard.Admitted
+    ) async throws(BoundedCall.Failure) -> BoundedCall.Response {
+        let result = await withClient(
+            for: admitted,
+            isLate: { (result: Result<BoundedCall.Response, BoundedCall.Failure>) in
+                if case .failure(let failure) = result { failure.isLate } else { false }
+            }
+        ) { client in
+            do throws(BoundedCall.Failure) { return .success(try await call.response(client, request)) } catch {
+                return .failure(error)
+            }
+        }
+        return try (result ?? .failure(BoundedCall.Failure(reason: "the notifier is stopping", isLate: false))).get()
     }
 }

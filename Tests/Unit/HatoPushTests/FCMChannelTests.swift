@@ -157,6 +157,31 @@ import Testing
         }
     }
 
+    /// The time limit of the send is minutes.
+    @Test(arguments: [200, 503])
+    func aBodyThatNeverEndsIsNotWaitedFor(status: Int) async throws {
+        var limits = FCMChannel.Limits()
+        limits.timeout = .seconds(500)
+        limits.tokenTimeout = .seconds(120)
+        limits.bodyTimeout = .milliseconds(500)
+        try await with(limits) { _, _ in
+            Self.token("a")
+        } _: { channel, receiver in
+            let endless = try RawReceiver(sends: "HTTP/1.1 \(status) X\r\ncontent-length: 1000\r\n\r\n{")
+            let file = try TestServiceAccount.file(tokenURL: "http://127.0.0.1:\(receiver.port)/token")
+            channel.replace([
+                "default": try FCMServiceAccount(
+                    JSONValue.object(file).encoded, url: "http://127.0.0.1:\(endless.port)", allowsLoopback: true)
+            ])
+            switch await channel.deliver(delivery()) {
+            case .delivered(let response): #expect(status == 200 && response == DeliveryResponse(status: 200))
+            case .failed(let response, nil): #expect(status == 503 && response.error == "FCM failed: {")
+            case let outcome: Issue.record("\(outcome)")
+            }
+            try await eventually("its connection is closed") { endless.isClosed }
+        }
+    }
+
     @Test func withoutCredentialsAnAppWaits() async throws {
         try await with { _, _ in
             Self.token("a")

@@ -42,7 +42,7 @@ import Testing
     /// The kind of an outcome with its delay.
     private func kind(_ decision: FCMResponse.Decision) -> String {
         switch decision {
-        case .tokenRefused: "other access token"
+        case .accessTokenRefused: "other access token"
         case .outcome(let outcome):
             switch outcome {
             case .delivered: "delivered"

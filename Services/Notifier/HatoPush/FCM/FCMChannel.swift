@@ -115,7 +115,7 @@ public struct FCMChannel: Channel {
             let refused: DeliveryResponse
             switch await decision(of: send, token, until: deadline) {
             case .outcome(let outcome): return outcome
-            case .tokenRefused(let response): refused = response
+            case .accessTokenRefused(let response): refused = response
             }
             // Once more with another token, when there is time for it.
             guard deadline - .now > limits.tokenTimeout + limits.bodyTimeout + limits.bodyTimeout else {
@@ -124,7 +124,7 @@ public struct FCMChannel: Channel {
             let other = try await app.tokens.token(insteadOf: token)
             switch await decision(of: send, other, until: deadline) {
             case .outcome(let outcome): return outcome
-            case .tokenRefused(let response): return .providerRefused(response, retryAfter: nil)
+            case .accessTokenRefused(let response): return .providerRefused(response, retryAfter: nil)
             }
         } catch {
             return error.outcome

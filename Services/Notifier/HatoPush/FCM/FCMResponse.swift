@@ -6,7 +6,7 @@ struct FCMResponse: Sendable {
     enum Decision: Hashable {
         case outcome(DeliveryOutcome)
         /// The access token is refused, and nothing is said about the message: another token may do.
-        case tokenRefused(DeliveryResponse)
+        case accessTokenRefused(DeliveryResponse)
     }
 
     private static let nameBytesMax = 256
@@ -58,7 +58,7 @@ struct FCMResponse: Sendable {
 
     private var decisionByStatus: Decision {
         switch received.status {
-        case 401: .tokenRefused(response("FCM refuses the access token"))
+        case 401: .accessTokenRefused(response("FCM refuses the access token"))
         case 403:
             .outcome(
                 .providerRefused(response("the service account may not send to this project"), retryAfter: nil))

@@ -114,8 +114,7 @@ public struct WebPushChannel: Channel {
         do { request = try self.request(push, to: admitted, subscription, signer) } catch {
             return .rejected(DeliveryResponse(error: "the push cannot be encrypted"))
         }
-        let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }
-        return outcome ?? .failed(DeliveryResponse(error: "the notifier is stopping"), retryAfter: nil)
+        return await call(request, to: admitted)
     }
 
     public func shutdown() async { await clients.shutdown() }
@@ -141,11 +140,11 @@ public struct WebPushChannel: Channel {
         return request
     }
 
-    private func call(_ client: HTTPClient, _ request: HTTPClientRequest) async -> DeliveryOutcome {
+    private func call(_ request: HTTPClientRequest, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
             timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
         do {
-            let response = try await call.response(client, request)
+            let response = try await clients.response(call, request, to: admitted)
             let answer = WebPushResponse(
                 status: response.status, retryAfter: response.headers.first(name: "retry-after"),
                 location: response.headers.first(name: "location"), excerpt: response.excerpt)

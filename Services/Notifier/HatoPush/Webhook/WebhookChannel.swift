@@ -81,9 +81,7 @@ public struct WebhookChannel: Channel {
         }
         // The attempt was ended during the look-up, before the receiver was called.
         if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }
-        let request = request(to: admitted, delivery, signingSecrets)
-        let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }
-        return outcome ?? .failed(DeliveryResponse(error: "the notifier is stopping"), retryAfter: nil)
+        return await call(request(to: admitted, delivery, signingSecrets), to: admitted)
     }
 
     public func shutdown() async { await clients.shutdown() }
@@ -105,11 +103,11 @@ public struct WebhookChannel: Channel {
         return request
     }
 
-    private func call(_ client: HTTPClient, _ request: HTTPClientRequest) async -> DeliveryOutcome {
+    private func call(_ request: HTTPClientRequest, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
             timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.answerBytesMax)
         do {
-            let response = try await call.response(client, request)
+            let response = try await clients.response(call, request, to: admitted)
             let answer = WebhookResponse(
                 status: response.status, retryAfter: response.headers.first(name: "retry-after"),
                 excerpt: response.excerpt)
