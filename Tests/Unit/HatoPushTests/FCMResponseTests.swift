@@ -60,8 +60,8 @@ import Testing
         (404, "UNREGISTERED", "gone -"), (400, "UNREGISTERED", "gone -"), (400, "INVALID_ARGUMENT", "rejected"),
         (403, "SENDER_ID_MISMATCH", "token refused"), (429, "QUOTA_EXCEEDED", "failed 60"),
         (503, "UNAVAILABLE", "failed -"), (500, "INTERNAL", "failed -"),
-        (401, "THIRD_PARTY_AUTH_ERROR", "provider refused"),
-        (401, "APNS_AUTH_ERROR", "provider refused"), (401, "SOMETHING_NEW", "other access token"),
+        (401, "THIRD_PARTY_AUTH_ERROR", "failed -"),
+        (401, "APNS_AUTH_ERROR", "failed -"), (401, "SOMETHING_NEW", "other access token"),
         (400, "SOMETHING_NEW", "rejected"), (500, "UNSPECIFIED_ERROR", "failed -"),
     ])
     func theErrorCodeDecides(status: Int, errorCode: String, expected: String) {

@@ -50,8 +50,8 @@ struct FCMResponse: Sendable {
         case "QUOTA_EXCEEDED": .failed(response("a quota is used up"), retryAfter: delay ?? Self.quotaDelay)
         case "UNAVAILABLE", "INTERNAL": .failed(response("FCM failed"), retryAfter: delay)
         case "THIRD_PARTY_AUTH_ERROR", "APNS_AUTH_ERROR":
-            .providerRefused(
-                response("the APNs or Web Push key of the Firebase project is refused"), retryAfter: nil)
+            // Only of apps that FCM reaches by another service: those on Android are called on.
+            .failed(response("the APNs or Web Push key of the Firebase project is refused"), retryAfter: nil)
         default: nil
         }
     }
