@@ -176,6 +176,13 @@ class FCM(Service):
         self.account, self.account_path = keys.service_account(self.ready["tokenURI"])
 
 
+class PlainFCM(FCM):
+    """Without TLS, which the notifier calls on this machine only."""
+
+    def __init__(self, keys):
+        super().__init__(keys, "--plain")
+
+
 class WebPush(Service):
     program = "webpush_stand_in.py"
 
@@ -235,8 +242,8 @@ class StandInTestCase(unittest.IsolatedAsyncioTestCase):
 
 
 def apps_file(keys, apns=None, fcm=None, webpush=None):
-    """The path of an apps file for these stand-ins. YAML: each JSON text is one. Web Push has no setting for an
-    authority, so that its stand-in is one without TLS."""
+    """The path of an apps file for these stand-ins. YAML: each JSON text is one. FCM and Web Push have no setting
+    for an authority, so that their stand-ins are without TLS."""
     app = {}
     if apns:
         app["apns"] = {
@@ -244,10 +251,10 @@ def apps_file(keys, apns=None, fcm=None, webpush=None):
             "environment": "production", "url": apns.url, "ca-file": apns.ca,
         }
     if fcm:
-        app["fcm"] = {"service-account-file": fcm.account_path, "url": fcm.url, "ca-file": fcm.ca}
+        app["fcm"] = {"service-account-file": fcm.account_path, "url": fcm.url}
     if webpush:
         app["webpush"] = {"key-file": keys.vapid.private_path, "subject": SUBJECT, "allow-private": True}
-    return keys.write("apps.yaml", json.dumps({"apps": {"default": app}}, indent=2))
+    return keys.write("apps.yaml", json.dumps({"default": app}, indent=2))
 
 
 async def eventually(condition, timeout=DEADLINE):

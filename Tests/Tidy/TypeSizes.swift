@@ -11,7 +11,7 @@ import Testing
     /// fall.
     private static let shared = [
         "HatoModel.JSONScanner": 1, "HatoModel.TreeQuery": 3,
-        "HatoNotifier.DeviceRecord": 3, "HatoNotifier.FeedChange": 9,
+        "HatoNotifier.FeedChange": 9,
         "HatoStorage.MemoryHistory": 2,
     ]
 

@@ -90,6 +90,8 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var keepEvents: Duration = .seconds(7 * 24 * 3_600)
     /// How long the former secret of a device signs beside the new one.
     public var secretOverlap: Duration = .seconds(24 * 3_600)
+    /// A phone or browser whose app did not register it again for so long is removed: it is not used any more.
+    public var deviceSilence: Duration = .seconds(60 * 24 * 3_600)
     /// A device whose receiver has done nothing but fail for so long is disabled.
     public var disableAfter: Duration = .seconds(5 * 24 * 3_600)
 

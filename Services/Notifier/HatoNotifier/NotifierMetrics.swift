@@ -33,6 +33,14 @@ final class NotifierMetrics: Sendable {
                 dimensions: [("platform", platform.rawValue), ("result", result.rawValue)])
         }
     }
+    /// Why a device was removed or disabled by itself.
+    enum Removal: String, CaseIterable {
+        case gone, failing, silent
+    }
+
+    private let removals = Removal.allCases.map { reason in
+        Counter(label: "hato_notifier_devices_removed_total", dimensions: [("reason", reason.rawValue)])
+    }
     private let endedEarly = Counter(label: "hato_notifier_attempts_ended_early_total")
     private let retries = Counter(label: "hato_notifier_retries_total")
     private let inFlight = Gauge(label: "hato_notifier_attempts_in_flight")
@@ -83,6 +91,11 @@ final class NotifierMetrics: Sendable {
             let index = AttemptResult.allCases.firstIndex(of: result)
         else { return }
         attemptCounts[platform * AttemptResult.allCases.count + index].increment()
+    }
+
+    func devicesRemoved(_ count: Int, because reason: Removal) {
+        guard count > 0, let index = Removal.allCases.firstIndex(of: reason) else { return }
+        removals[index].increment(by: count)
     }
 
     func attemptsEndedEarly(_ count: Int) { endedEarly.increment(by: count) }

@@ -147,7 +147,7 @@ extension Notifier.Apps {
     }
 }
 
-extension Notifier.WebPush {
+extension Notifier.Webpush {
     /// Returns the key that browsers need to subscribe.
     public struct Key: RPCRequest {
         public static let method = "notifier.webpush.key"

@@ -29,7 +29,7 @@ extension Notifier.Devices.Register {
         MethodError(.failedPrecondition, "app_not_configured"),
     ]
 }
-extension Notifier.WebPush.Key {
+extension Notifier.Webpush.Key {
     public static let errors = [
         MethodError(.invalidArgument, "invalid_key"), MethodError(.failedPrecondition, "app_not_configured"),
     ]

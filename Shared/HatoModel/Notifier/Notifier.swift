@@ -8,7 +8,7 @@ public enum Notifier {
     /// The methods about apps and their credentials.
     public enum Apps {}
     /// The methods about Web Push.
-    public enum WebPush {}
+    public enum Webpush {}
     /// The methods about triggers.
     public enum Triggers {}
     /// The methods about dead deliveries.
@@ -16,7 +16,7 @@ public enum Notifier {
 
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
-        WebPush.Key.self, Apps.List.self, Apps.Check.self, Apps.Reload.self, Apps.Resume.self,
+        Webpush.Key.self, Apps.List.self, Apps.Check.self, Apps.Reload.self, Apps.Resume.self,
         Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
         Send.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,

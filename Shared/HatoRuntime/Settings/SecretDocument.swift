@@ -65,8 +65,8 @@ public enum SecretDocument {
 
 extension ServiceProcess.Start {
     /// What reads the file of a setting, which `read` understands, again and again; nil when the setting is not set.
-    /// `read` gets the document, and what reads a file that the document names, relative to its folder. What it throws
-    /// becomes a `SettingsError` that names the setting.
+    /// `read` gets the document, and what reads a file that the document names, relative to its folder. Throws
+    /// nothing itself; the reader throws a `SettingsError` that names the setting.
     public func reader<Value: Sendable>(
         of setting: String,
         _ read: @escaping @Sendable (JSONValue, @escaping @Sendable (String) throws -> [UInt8]) throws -> Value

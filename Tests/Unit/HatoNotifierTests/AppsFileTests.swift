@@ -68,7 +68,7 @@ import Testing
         #expect(keys.count == 1)
         let notifier = try await TestNotifier.start(store: store)
         let anonymous = notifier.anonymousClient()
-        #expect(try await anonymous.call(Notifier.WebPush.Key()).key == keys.first)
+        #expect(try await anonymous.call(Notifier.Webpush.Key()).key == keys.first)
         await anonymous.close()
         let listing = try await notifier.client.call(Notifier.Apps.List())
         #expect(listing.apps.map(\.app) == ["default"])
@@ -80,14 +80,14 @@ import Testing
         let state = AppsState()
         let notifier = try await TestNotifier.start { $0.readApps = { try state.read() } }
         #expect(
-            await reason { _ = try await notifier.client.call(Notifier.WebPush.Key(app: "shop")) }
+            await reason { _ = try await notifier.client.call(Notifier.Webpush.Key(app: "shop")) }
                 == "app_not_configured")
         var app = PushApp()
         app.webpush = try WebPushCredentials(key: key, subject: "mailto:a@example.com")
         state.set(PushApps(["shop": app]))
         let reloaded = try await notifier.client.call(Notifier.Apps.Reload())
         #expect(reloaded.apps.map(\.app) == ["default", "shop"])
-        #expect(try await notifier.client.call(Notifier.WebPush.Key(app: "shop")).key == app.webpush?.publicKey)
+        #expect(try await notifier.client.call(Notifier.Webpush.Key(app: "shop")).key == app.webpush?.publicKey)
         state.set(nil)
         #expect(await reason { _ = try await notifier.client.call(Notifier.Apps.Reload()) } == "invalid_apps_file")
         #expect(try await notifier.client.call(Notifier.Apps.List()).apps.count == 2)

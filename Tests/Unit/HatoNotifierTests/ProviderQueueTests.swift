@@ -34,7 +34,7 @@ import Testing
         try await outbox.addDevice("d1", of: "u1")
         let id = try await outbox.send("a")
         #expect(try await outbox.lease(limit: 10).leases.map(\.delivery.content.device) == ["d1"])
-        #expect(try await outbox.queues() == [queue()])
+        #expect(try await ProviderQueues(outbox).all() == [queue()])
         try await running(outbox, channel) { dispatcher in
             try await eventually("delivered") { try await outbox.states(of: id).contains(.delivered) }
             #expect(channel.deliveries.map(\.content.device) == ["p1"] && channel.deliveries.first?.app == "default")
@@ -51,10 +51,10 @@ import Testing
         let outbox = try await Outbox.test(store, clock)
         try await outbox.addPhone("p1", of: "u1")
         try await outbox.send("a")
-        #expect(try await outbox.lease(from: try queue(), limit: 10).leases.count == 1)
-        #expect(try await outbox.lease(from: try queue(), limit: 10).leases.isEmpty)
+        #expect(try await ProviderQueues(outbox).lease(from: try queue(), limit: 10).leases.count == 1)
+        #expect(try await ProviderQueues(outbox).lease(from: try queue(), limit: 10).leases.isEmpty)
         let next = try await Outbox.test(store, clock)
-        #expect(try await next.lease(from: try queue(), limit: 10).leases.count == 1)
+        #expect(try await ProviderQueues(next).lease(from: try queue(), limit: 10).leases.count == 1)
     }
 
     @Test func whileTheProviderRefusesTheAppDeliveriesWaitAndKeepTheirOrder() async throws {
@@ -85,7 +85,7 @@ import Testing
         let id = try await outbox.send("a")
         var environments: [Notifier.APNsEnvironment] = []
         for _ in 0..<2 {
-            let lease = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+            let lease = try #require(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.first)
             if case .apns(let device) = lease.delivery.address { environments.append(device.environment) }
             try await outbox.record(refused, of: lease)
         }
@@ -99,12 +99,12 @@ import Testing
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addPhone("p1", of: "u1", hasSucceeded: true)
         let id = try await outbox.send("a")
-        let first = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+        let first = try #require(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.first)
         try await outbox.record(refused, of: first)
         #expect(try await outbox.device("p1")?.refusedSince == clock.now)
-        #expect(try await outbox.lease(from: try queue(), limit: 1).leases.isEmpty)
+        #expect(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.isEmpty)
         clock.advance(by: .seconds(121))
-        let second = try #require(try await outbox.lease(from: try queue(), limit: 1).leases.first)
+        let second = try #require(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.first)
         try await outbox.record(refused, of: second)
         #expect(try await outbox.device("p1") == nil)
         #expect(try await outbox.states(of: id) == [.dropped])
@@ -170,6 +170,22 @@ import Testing
             delivery: Delivery(id: "n-0", address: address, content: content, createdAt: 0))
     }
 
+    @Test func aPhoneThatWasNotRegisteredForSixtyDaysIsRemovedWithWhatWaits() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("old", of: "u1")
+        try await outbox.addDevice("hook", of: "u1")
+        try await outbox.addPhone("new", of: "u1", seenAt: clock.now)
+        let id = try await outbox.send("a")
+        try await SilentDevices(outbox: outbox).remove()
+        #expect(try await outbox.device("old") == nil)
+        #expect(try await outbox.device("new") != nil)
+        #expect(try await outbox.device("hook") != nil)
+        #expect(try await outbox.states(of: id).count { $0 == .dropped } == 1)
+        clock.advance(by: .seconds(60 * 86_400) + .seconds(1))
+        try await SilentDevices(outbox: outbox).remove()
+        #expect(try await outbox.device("new") == nil)
+    }
+
     @Test func aDeviceThatWasRegisteredAgainIsNotGone() throws {
         var device = DeviceRecord(device: "d", uid: "u", platform: .apns, createdAt: 0)
         device.seenAt = 1_000
@@ -180,8 +196,8 @@ import Testing
             return device.attemptEnded(outcome, .init(now: 2_000, began: began, isStopped: false), policy)
         }
         #expect(verdict(gone(999), began: 1_500) == .stays)
-        #expect(verdict(gone(1_000), began: 1_500) == .ends("gone"))
+        #expect(verdict(gone(1_000), began: 1_500) == .ends(.gone))
         #expect(verdict(gone(nil), began: 900) == .stays, "it was registered while the attempt was under way")
-        #expect(verdict(gone(nil), began: 1_500) == .ends("gone"))
+        #expect(verdict(gone(nil), began: 1_500) == .ends(.gone))
     }
 }

@@ -190,12 +190,14 @@ extension Outbox {
 
     /// A phone, whose deliveries wait in the queue of its app.
     @discardableResult
-    func addPhone(_ name: String, of uid: String, hasSucceeded: Bool = false) async throws -> DeviceRecord {
+    func addPhone(
+        _ name: String, of uid: String, hasSucceeded: Bool = false, seenAt: Int64? = nil
+    ) async throws -> DeviceRecord {
         var new = DeviceRecord(device: name, uid: uid, platform: .apns, createdAt: 0)
         new.token =
             String(repeating: "0", count: 64 - name.utf8.count * 2)
             + name.utf8.map { String($0, radix: 16) }.joined()
-        (new.environment, new.hasSucceeded) = (.production, hasSucceeded)
+        (new.environment, new.hasSucceeded, new.seenAt) = (.production, hasSucceeded, seenAt)
         let device = new
         return try await change { draft in
             draft.writes.put(device.key, device)

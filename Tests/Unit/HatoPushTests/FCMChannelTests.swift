@@ -121,8 +121,8 @@ import Testing
             path == "/token" ? Self.token("a") : Self.response(401, error)
         } _: {
             channel, receiver in
-            guard case .providerRefused = await channel.deliver(delivery()) else {
-                Issue.record("the app does not wait")
+            guard case .failed = await channel.deliver(delivery()) else {
+                Issue.record("it is not tried again")
                 return
             }
             #expect(receiver.received.count == 2)

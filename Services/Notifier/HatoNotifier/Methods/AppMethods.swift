@@ -16,7 +16,7 @@ struct AppMethods: NotifierMethods {
             try await methods.service.providers.resume(app: request.app, request.platform)
             return Empty()
         }
-        handle(Notifier.WebPush.Key.self, in: &router) { methods, request, _ in
+        handle(Notifier.Webpush.Key.self, in: &router) { methods, request, _ in
             try methods.checks.key(request.app, "app")
             let app = request.app ?? Delivery.defaultApp
             guard let key = methods.service.apps.apps.apps[app]?.webpush?.publicKey else {

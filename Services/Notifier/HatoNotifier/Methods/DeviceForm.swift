@@ -5,28 +5,25 @@ import HatoPush
 struct DeviceForm {
     let request: Notifier.Devices.Register
 
-    /// A device without a name, of this user, with what the request says of its address. Throws `RPCError` that names
-    /// the member.
-    func device(of uid: String, createdAt now: Int64) throws(RPCError) -> DeviceRecord {
+    /// Where the device is. Throws `RPCError` that names the member.
+    func address() throws(RPCError) -> DeviceRecord.Address {
         try refuseOtherMembers()
-        var device = DeviceRecord(device: "", uid: uid, platform: request.platform, createdAt: now)
-        device.app = request.app == Delivery.defaultApp ? nil : request.app
         switch request.platform {
-        case .webhook: device.url = try given(request.url, "url")
+        case .webhook: return .init(url: try given(request.url, "url"))
         case .apns:
             let token = try given(request.token, "token")
             let checked = try checked("token") { () throws(ArgumentError) in
                 try APNsDevice(token: token, environment: .production)
             }
-            (device.token, device.environment) = (checked.token, request.environment)
+            return .init(token: checked.token, environment: request.environment)
         case .fcm:
             switch (request.token, request.fid) {
             case (let token?, nil):
                 _ = try checked("token") { () throws(ArgumentError) in try FCMRegistration(token: token) }
-                device.token = token
+                return .init(token: token)
             case (nil, let fid?):
                 _ = try checked("fid") { () throws(ArgumentError) in try FCMRegistration(fid: fid) }
-                device.fid = fid
+                return .init(fid: fid)
             default: throw .invalidParams("token", "A device of fcm has either a token or a fid")
             }
         case .webpush:
@@ -36,10 +33,8 @@ struct DeviceForm {
             _ = try checked("subscription.keys") { () throws(ArgumentError) in
                 try WebPushSubscription(endpoint: subscription.endpoint, p256dh: key, auth: auth)
             }
-            device.url = subscription.endpoint
-            (device.p256dh, device.auth) = (Base64.url.encode(key), Base64.url.encode(auth))
+            return .init(url: subscription.endpoint, keys: (key, auth))
         }
-        return device
     }
 
     private func refuseOtherMembers() throws(RPCError) {

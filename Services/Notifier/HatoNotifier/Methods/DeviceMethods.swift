@@ -34,25 +34,24 @@ struct DeviceMethods: NotifierMethods {
         try checks.key(request.locale, "locale")
         try checks.key(request.timeZone, "timeZone")
         let given = try secret(request.secret)
-        var form = try DeviceForm(request: request).device(of: uid, createdAt: configuration.time.now())
-        let app = form.app ?? Delivery.defaultApp
+        let session: String? = if case .user(let user) = caller { user.session } else { nil }
+        let app = request.app ?? Delivery.defaultApp
+        let form = DeviceRecord(
+            DeviceRecord.Form(
+                uid: uid, platform: request.platform, app: app == Delivery.defaultApp ? nil : app,
+                locale: request.locale, timeZone: request.timeZone, session: session),
+            try DeviceForm(request: request).address(), createdAt: configuration.time.now())
         try service.apps.requireCredentials(of: app, for: request.platform)
-        form.url = try await checkedURL(of: form)
-        form.locale = request.locale
-        form.timeZone = request.timeZone
-        form.session = if case .user(let user) = caller { user.session } else { nil }
         let registration = Registration(
-            form: form, id: outbox.newID("dev_"), given: given, fresh: WebhookSecret(random: configuration.random),
-            environment: service.apps.environment(of: app))
-        let (devicesMax, time, policy) = (
-            configuration.limits.devicesPerUserMax, configuration.time, configuration.delivery
-        )
+            form: form.at(try await checkedURL(of: form)), id: outbox.newID("dev_"), given: given,
+            fresh: WebhookSecret(random: configuration.random), environment: service.apps.environment(of: app),
+            devicesMax: configuration.limits.devicesPerUserMax, policy: configuration.delivery)
+        let time = configuration.time
         let registered = try await store.write { [authenticator = service.authenticator] transaction in
             // The session may have ended while the address was checked: no event would remove the device any more.
             if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
             var writes = RecordWrites()
-            let registered = try registration.apply(
-                to: transaction, &writes, now: time.now(), devicesMax: devicesMax, policy)
+            let registered = try registration.apply(to: transaction, &writes, now: time.now())
             try writes.apply(to: transaction)
             return registered
         }.outcome

@@ -13,6 +13,9 @@ struct Registration: Sendable {
     var fresh: WebhookSecret
     /// That of the app, for a device of APNs that names none.
     var environment: Notifier.APNsEnvironment
+    /// Devices that a user has at most.
+    var devicesMax: Int
+    var policy: DeliveryPolicy
 
     /// What registering came to.
     struct Outcome: Sendable {
@@ -22,29 +25,22 @@ struct Registration: Sendable {
     }
 
     func apply(
-        to transaction: any StoreTransaction, _ writes: inout RecordWrites, now: Int64, devicesMax: Int,
-        _ policy: DeliveryPolicy
+        to transaction: any StoreTransaction, _ writes: inout RecordWrites, now: Int64
     ) throws -> Outcome {
         let known = try known(transaction)
         var outcome = Outcome(result: .init(device: known?.device ?? id))
         var device: DeviceRecord
         if let known, known.uid == form.uid {
-            device = renewed(known, at: now)
+            device = known.renewed(by: form, at: now)
             if let given { outcome.result.secret = device.replaceSecret(given, at: now, policy)?.text }
         } else {
-            device = form
-            device.device = id
-            device.seenAt = now
-            if device.platform == .apns { device.environment = form.environment ?? environment }
-            if device.platform == .webhook {
-                let secret = given ?? fresh
-                device.secret = secret.text
-                outcome.result.secret = secret.text
-            }
+            let secret = given ?? fresh
+            device = form.begun(as: id, at: now, environment: environment, secret: secret)
+            if device.platform == .webhook { outcome.result.secret = secret.text }
             outcome.result.device = id
             // It belongs to the newest user: what waits for the former one must not be shown there.
             var leaving = [known].compactMap(\.self)
-            leaving += try excess(transaction, devicesMax: devicesMax)
+            leaving += try excess(transaction)
             for former in leaving { former.delete(in: &writes) }
             outcome.gone = leaving.map(\.device)
         }
@@ -61,24 +57,8 @@ struct Registration: Sendable {
         return known?.uid == form.uid ? known : nil
     }
 
-    private func renewed(_ known: DeviceRecord, at now: Int64) -> DeviceRecord {
-        var device = known
-        device.state = .active
-        (device.disabledReason, device.failingSince, device.refusedSince) = (nil, nil, nil)
-        device.seenAt = now
-        device.session = form.session
-        device.app = form.app
-        device.locale = form.locale ?? device.locale
-        device.timeZone = form.timeZone ?? device.timeZone
-        (device.p256dh, device.auth) = (form.p256dh, form.auth)
-        if let named = form.environment, named != device.environment {
-            (device.environment, device.hasSwitched) = (named, false)
-        }
-        return device
-    }
-
     /// The devices that were silent the longest, so that one more is not too many: a new phone is never refused.
-    private func excess(_ reading: some StoreReading, devicesMax: Int) throws -> [DeviceRecord] {
+    private func excess(_ reading: some StoreReading) throws -> [DeviceRecord] {
         let devices = try reading.devices(of: form.uid)
         guard devices.count >= devicesMax else { return [] }
         let ranked = devices.sorted { one, other in
@@ -87,18 +67,6 @@ struct Registration: Sendable {
             return isActive == isOtherActive ? one.lastSeen < other.lastSeen : !isActive
         }
         return Array(ranked.prefix(devices.count - devicesMax + 1))
-    }
-}
-
-extension DeviceRecord {
-    /// Makes `new` the signing secret; the former one signs too for a while. Returns the new one, nil when it is no
-    /// change.
-    mutating func replaceSecret(_ new: WebhookSecret, at now: Int64, _ policy: DeliveryPolicy) -> WebhookSecret? {
-        guard new.text != secret else { return nil }
-        previousSecret = secret
-        previousUntil = now + policy.secretOverlap.milliseconds
-        secret = new.text
-        return new
     }
 }
 

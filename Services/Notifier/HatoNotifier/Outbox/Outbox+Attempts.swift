@@ -14,12 +14,15 @@ extension Outbox {
     func record(_ ended: [EndedAttempt]) async throws {
         let policy = policy
         let attempts = ended.map { ($0, randomFraction()) }
-        let gone = try await change { draft -> [String] in
-            var devices = AttemptedDevices()
-            return try attempts.compactMap { try draft.record($0, random: $1, &devices, policy) }
+        let gone = try await change { draft -> [GoneDevice] in
+            var recording = AttemptRecording(policy: policy)
+            return try attempts.compactMap { try recording.record($0, random: $1, in: &draft) }
         }
         // In pages, where each would cost a transaction when it is due.
-        for device in gone { try await dropDeliveries(of: device) }
+        for device in gone {
+            metrics.devicesRemoved(1, because: device.reason)
+            try await dropDeliveries(of: device.name)
+        }
     }
 
     /// The same for one attempt.
@@ -52,55 +55,69 @@ extension Outbox {
     }
 }
 
-/// The devices that attempts of one transaction went to, as it leaves them: it does not see its own writes.
-struct AttemptedDevices {
-    /// Nil: there is none, or none any more.
-    private var known: [String: DeviceRecord?] = [:]
-
-    fileprivate func device(_ name: String, _ reading: any StoreReading) throws -> DeviceRecord? {
-        if let known = known[name] { return known }
-        return try reading.readable(DeviceRecord.self, DeviceRecord.key(name))
-    }
-
-    fileprivate mutating func remember(_ device: DeviceRecord?, _ name: String) {
-        known.updateValue(device, forKey: name)
-    }
+/// A device that an attempt ended.
+private struct GoneDevice: Sendable {
+    var name: String
+    var reason: NotifierMetrics.Removal
 }
 
-extension OutboxDraft {
+/// One transaction that records the results of attempts.
+private struct AttemptRecording {
+    let policy: DeliveryPolicy
+    /// Devices as this transaction leaves them, since it does not see its own writes. Nil: there is none any more.
+    private var known: [String: DeviceRecord?] = [:]
+
+    init(policy: DeliveryPolicy) { self.policy = policy }
+
     /// Returns the device when it is gone now.
-    fileprivate mutating func record(
-        _ ended: EndedAttempt, random: Double, _ devices: inout AttemptedDevices, _ policy: DeliveryPolicy
-    ) throws -> String? {
-        let lease = ended.lease
+    mutating func record(
+        _ ended: EndedAttempt, random: Double, in draft: inout OutboxDraft
+    ) throws -> GoneDevice? {
+        let (lease, transaction) = (ended.lease, draft.transaction)
         // One that cannot be read is set aside when its lease ends.
         guard var delivery = try transaction.readable(DeliveryRecord.self, lease.key),
             delivery.machine.state == .leased, delivery.machine.attempts == lease.attempt
         else { return nil }
         let dueKey = delivery.dueKey
-        let former = try devices.device(delivery.device, transaction)
+        let former =
+            if let known = known[delivery.device] { known } else {
+                try transaction.readable(DeviceRecord.self, DeviceRecord.key(delivery.device))
+            }
         var device = former
         let isStopped = try former?.queue.map { try transaction.contains(StoppedQueueRecord.key($0)) } ?? false
-        let verdict = device?.attemptEnded(
-            ended.outcome, DeviceVerdict.Circumstances(now: now, began: lease.began, isStopped: isStopped), policy)
-        let action = delivery.machine.attemptEnded(
-            ended.outcome, verdict ?? .ends("gone"), at: now, random: random, policy)
-        switch action {
-        case .finish: try finishHead(delivery, dueKey: dueKey)
-        case .waitUntil: moveHead(delivery, dueKey: dueKey)
+        let circumstances = DeviceVerdict.Circumstances(now: draft.now, began: lease.began, isStopped: isStopped)
+        let verdict = device?.attemptEnded(ended.outcome, circumstances, policy)
+        let judged = JudgedOutcome(outcome: ended.outcome, verdict: verdict ?? .ends(.gone))
+        switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
+        case .finish: try draft.finishHead(delivery, dueKey: dueKey)
+        case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
         case .ignore, .send: break
         }
         guard let device, let former, let verdict else { return nil }
-        let isGone = if case .ends = verdict { former.state == .active } else { false }
-        if isGone, device.platform != .webhook {
-            device.delete(in: &writes)
-            devices.remember(nil, device.device)
-        } else if device != former {
-            writes.put(device.key, device)
-            devices.remember(device, device.device)
+        guard case .ends(let reason) = verdict, former.state == .active else {
+            keep(device, former, in: &draft)
+            return nil
         }
-        return isGone ? device.device : nil
+        if device.platform == .webhook {
+            keep(device, former, in: &draft)
+        } else {
+            device.delete(in: &draft.writes)
+            known.updateValue(nil, forKey: device.device)
+        }
+        return GoneDevice(name: device.device, reason: reason)
     }
+
+    private mutating func keep(_ device: DeviceRecord, _ former: DeviceRecord, in draft: inout OutboxDraft) {
+        guard device != former else { return }
+        draft.writes.put(device.key, device)
+        known.updateValue(device, forKey: device.device)
+    }
+}
+
+/// An outcome, and what it means for the device.
+private struct JudgedOutcome {
+    var outcome: DeliveryOutcome
+    var verdict: DeviceVerdict
 }
 
 extension DeliveryStateMachine {
@@ -108,8 +125,9 @@ extension DeliveryStateMachine {
     private static let postponement: Int64 = 15_000
 
     fileprivate mutating func attemptEnded(
-        _ outcome: DeliveryOutcome, _ verdict: DeviceVerdict, at now: Int64, random: Double, _ policy: DeliveryPolicy
+        _ judged: JudgedOutcome, at now: Int64, random: Double, _ policy: DeliveryPolicy
     ) -> Action {
+        let outcome = judged.outcome
         let report = outcome.response.report(at: now)
         switch outcome {
         case .delivered: return attemptDelivered(report, at: now)
@@ -121,7 +139,7 @@ extension DeliveryStateMachine {
         case .providerRefused: return attemptPostponed(report, delay: 0, at: now)
         case .failed, .deviceGone, .tokenRefused: break
         }
-        switch verdict {
+        switch judged.verdict {
         case .ends: return deviceWentAway(report, at: now)
         case .hasSwitched: return attemptPostponed(report, delay: 0, at: now)
         case .isSuspect:

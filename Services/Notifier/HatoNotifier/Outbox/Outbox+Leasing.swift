@@ -151,9 +151,9 @@ private struct Leasing {
     }
 
     private mutating func lease(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
-        guard let head = try draft.head(of: row) else { return }
+        guard let head = try LaneHead(row, &draft) else { return }
         guard round.slots.admits(head.group) else { return draft.park(head.delivery, head.group, from: row.key) }
-        guard let lease = try draft.lease(head, until: end) else { return }
+        guard let lease = try head.lease(until: end, &draft) else { return }
         round.slots.began(head.group, at: draft.now)
         round.leases.append(lease)
     }

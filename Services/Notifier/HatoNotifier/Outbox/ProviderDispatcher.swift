@@ -20,10 +20,10 @@ final class ProviderDispatcher: Sendable {
     init(_ outbox: Outbox, channels: [any Channel], _ results: ResultWriter, logger: Logger) async throws {
         (self.outbox, self.channels, self.results) = (outbox, channels, results)
         notices = ThrottledNotices(logger)
-        stopped = try await outbox.stoppedQueues()
+        stopped = try await ProviderQueues(outbox).stopped()
         // One for each queue.
         (begun, begin) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
-        for queue in try await outbox.queues() + stopped.keys { wake(queue) }
+        for queue in try await ProviderQueues(outbox).all() + stopped.keys { wake(queue) }
         outbox.onDue { [weak self] (queue: ProviderQueue) in self?.wake(queue) }
     }
 

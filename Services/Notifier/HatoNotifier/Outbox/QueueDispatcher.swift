@@ -56,7 +56,7 @@ actor QueueDispatcher {
 
     /// Calls the provider again at once, whatever it did before. Throws the errors of the store.
     func resume() async throws {
-        try await outbox.resume(queue)
+        try await ProviderQueues(outbox).resume(queue)
         (breaker, refusals, stopped) = (CircuitBreaker(), TokenRefusals(), nil)
         wake()
     }
@@ -91,7 +91,7 @@ actor QueueDispatcher {
         }
         let limit = min(room, Self.batchMax)
         do {
-            let round = try await outbox.lease(from: queue, limit: limit)
+            let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit)
             for lease in round.leases {
                 inFlight += 1
                 group.addTask { await self.attempt(lease) }
@@ -158,7 +158,7 @@ actor QueueDispatcher {
         notices.notice(
             .stoppedQueue, "deliveries of an app have stopped; no device goes until notifier.apps.resume",
             ["app": "\(queue.app)", "platform": "\(queue.platform.rawValue)", "problem": "\(problem)"], level: .error)
-        do { try await outbox.stop(queue, problem: problem) } catch {
+        do { try await ProviderQueues(outbox).stop(queue, problem: problem) } catch {
             notices.notice(
                 .stoppedQueue, "that a queue has stopped cannot be recorded", ["error": "\(error)"], level: .error)
         }

@@ -16,7 +16,7 @@ actor ResultWriter {
             waiting.append((EndedAttempt(outcome: outcome, lease: lease), recorded))
             guard !isWriting else { return }
             isWriting = true
-            // Unstructured: whoever waits for a result does not write those of others. It ends with the last one.
+            // Unstructured: an attempt does not write the results of others. It ends with the last one.
             Task { await write() }
         }
     }

@@ -7,6 +7,8 @@ actor Sweeper {
 
     /// Events grow old without a row of their own to wake for.
     private static let longestSleep = Duration.seconds(3_600)
+    /// Devices are looked at as often.
+    private static let devicesPause = Duration.seconds(24 * 3_600)
 
     init(_ outbox: Outbox, logger: Logger) {
         self.outbox = outbox
@@ -15,7 +17,14 @@ actor Sweeper {
 
     /// Until cancelled.
     func run() async {
+        var devicesDue = outbox.time.now()
         while !Task.isCancelled {
+            if devicesDue <= outbox.time.now() {
+                do { try await SilentDevices(outbox: outbox).remove() } catch {
+                    logger.error("silent devices cannot be removed", metadata: ["error": "\(error)"])
+                }
+                devicesDue = outbox.time.now() + Sweeper.devicesPause.milliseconds
+            }
             var next: Int64?
             do { next = try await outbox.purge() } catch {
                 logger.error("old rows cannot be deleted", metadata: ["error": "\(error)"])

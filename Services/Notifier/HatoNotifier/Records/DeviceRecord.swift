@@ -151,6 +151,127 @@ struct DeviceRecord: FieldObject, Hashable {
     }
 }
 
+extension DeviceRecord {
+    /// Remembers the outcome of an attempt.
+    mutating func attemptEnded(
+        _ outcome: DeliveryOutcome, _ circumstances: DeviceVerdict.Circumstances, _ policy: DeliveryPolicy
+    ) -> DeviceVerdict {
+        guard state == .active else { return .ends(.gone) }
+        let now = circumstances.now
+        switch outcome {
+        case .delivered:
+            (failingSince, refusedSince, hasSucceeded) = (nil, nil, true)
+            return .stays
+        case .postponed, .rejected, .providerRefused: return .stays
+        case .deviceGone(_, let since):
+            // Registered again since: it works again, or the next attempt says so.
+            if lastSeen > since ?? circumstances.began { return .stays }
+            return ends(.gone)
+        case .tokenRefused:
+            if !hasSucceeded {
+                guard platform == .apns, !hasSwitched else { return ends(.gone) }
+                environment = environment == .sandbox ? .production : .sandbox
+                hasSwitched = true
+                return .hasSwitched
+            }
+            let since = refusedSince ?? now
+            refusedSince = since
+            return circumstances.isStopped || now - since < DeviceVerdict.suspicion ? .isSuspect : ends(.gone)
+        case .failed:
+            // A provider that fails says nothing about the device.
+            guard queue == nil else { return .stays }
+            let since = failingSince ?? now
+            failingSince = since
+            return now - since < policy.disableAfter.milliseconds ? .stays : ends(.failing)
+        }
+    }
+
+    private mutating func ends(_ reason: NotifierMetrics.Removal) -> DeviceVerdict {
+        state = .disabled
+        disabledReason = reason.rawValue
+        return .ends(reason)
+    }
+}
+
+extension DeviceRecord {
+    /// What a request says of a device that has no name yet.
+    struct Form {
+        var uid: String
+        var platform: Notifier.Platform
+        /// Nil: `default`.
+        var app: String?
+        var locale: String?
+        var timeZone: String?
+        var session: String?
+    }
+
+    /// Where a device is: the members of its platform.
+    struct Address {
+        var url: String?
+        var token: String?
+        var fid: String?
+        var environment: Notifier.APNsEnvironment?
+        /// Of a subscription: key and secret of the receiver.
+        var keys: (p256dh: [UInt8], auth: [UInt8])?
+    }
+
+    init(_ form: Form, _ address: Address, createdAt: Int64) {
+        self.init(device: "", uid: form.uid, platform: form.platform, createdAt: createdAt)
+        (app, locale, timeZone, session) = (form.app, form.locale, form.timeZone, form.session)
+        (url, token, fid, environment) = (address.url, address.token, address.fid, address.environment)
+        if let keys = address.keys { (p256dh, auth) = (Base64.url.encode(keys.p256dh), Base64.url.encode(keys.auth)) }
+    }
+
+    /// The same with its URL in the normal spelling.
+    func at(_ url: String?) -> DeviceRecord {
+        var device = self
+        device.url = url
+        return device
+    }
+
+    /// A new device with this name; `environment` is that of its app, `secret` the signing secret of a webhook.
+    func begun(
+        as name: String, at now: Int64, environment appEnvironment: Notifier.APNsEnvironment, secret: WebhookSecret
+    ) -> DeviceRecord {
+        var device = self
+        device.device = name
+        device.seenAt = now
+        switch platform {
+        case .apns: device.environment = environment ?? appEnvironment
+        case .webhook: device.secret = secret.text
+        case .fcm, .webpush: break
+        }
+        return device
+    }
+
+    /// The same device, registered again.
+    func renewed(by form: DeviceRecord, at now: Int64) -> DeviceRecord {
+        var device = self
+        device.state = .active
+        (device.disabledReason, device.failingSince, device.refusedSince) = (nil, nil, nil)
+        device.seenAt = now
+        device.session = form.session
+        device.app = form.app
+        device.locale = form.locale ?? locale
+        device.timeZone = form.timeZone ?? timeZone
+        (device.p256dh, device.auth) = (form.p256dh, form.auth)
+        if let named = form.environment, named != environment {
+            (device.environment, device.hasSwitched) = (named, false)
+        }
+        return device
+    }
+
+    /// Makes `new` the signing secret; the former one signs too for a while. Returns the new one, nil when it is no
+    /// change.
+    mutating func replaceSecret(_ new: WebhookSecret, at now: Int64, _ policy: DeliveryPolicy) -> WebhookSecret? {
+        guard new.text != secret else { return nil }
+        previousSecret = secret
+        previousUntil = now + policy.secretOverlap.milliseconds
+        secret = new.text
+        return new
+    }
+}
+
 /// The deliveries of one app to one provider: they have one set of credentials and wait together when the provider
 /// does not respond.
 struct ProviderQueue: Hashable, Sendable {

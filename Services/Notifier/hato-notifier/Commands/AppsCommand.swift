@@ -72,11 +72,11 @@ struct AppsCommand: AsyncParsableCommand {
     struct Key: RequestCommand {
         typealias Target = NotifierTarget
         static let configuration = CommandConfiguration(
-            commandName: "webpush-key", abstract: Notifier.WebPush.Key.summary)
+            commandName: "webpush-key", abstract: Notifier.Webpush.Key.summary)
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The app; default when it is left out.") var app: String?
 
-        func request() throws -> Notifier.WebPush.Key { .init(app: app) }
+        func request() throws -> Notifier.Webpush.Key { .init(app: app) }
     }
 }

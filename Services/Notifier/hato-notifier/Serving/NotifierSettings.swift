@@ -109,6 +109,9 @@ enum NotifierSettings {
             seconds("keep-events-seconds", \.keepEvents, "seconds that events are kept for followers that resume"),
             seconds("secret-overlap-seconds", \.secretOverlap, "seconds for which a former signing secret signs too"),
             seconds(
+                "device-silence-seconds", \.deviceSilence,
+                "seconds after which a phone or browser that was not registered again is removed"),
+            seconds(
                 "disable-after-seconds", \.disableAfter,
                 "seconds after which a device whose attempts all failed is disabled"),
             Member(

@@ -57,6 +57,7 @@ import Testing
                 "messages.push",
                 "messages.databases.create", "messages.databases.drop",
                 "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
+                "notifier.apps.reload", "notifier.apps.resume",
                 "notifier.triggers.remove", "notifier.dead.replay", "notifier.dead.drop",
             ])
     }

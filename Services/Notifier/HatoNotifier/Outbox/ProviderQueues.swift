@@ -25,17 +25,22 @@ struct QueueRound: Sendable {
     var nextDueAt: Int64?
 }
 
-extension Outbox {
+/// The provider queues of an outbox.
+struct ProviderQueues: Sendable {
+    private let outbox: Outbox
+
+    init(_ outbox: Outbox) { self.outbox = outbox }
+
     /// Leases up to `limit` deliveries of a provider queue that are due, the longest waiting first.
     func lease(from queue: ProviderQueue, limit: Int) async throws -> QueueRound {
-        let (now, end) = (time.now(), time.now() + policy.lease.milliseconds)
-        return try await change { draft in
+        let now = outbox.time.now(), end = now + outbox.policy.lease.milliseconds
+        return try await outbox.change { draft in
             var round = QueueRound()
             let prefix = RecordKey(.queued).with(queue.name)
             let rows = try draft.transaction.rows(prefix, before: prefix.with(time: now + 1), limit: limit)
             for row in rows {
                 do {
-                    guard let head = try draft.head(of: row), let lease = try draft.lease(head, until: end) else {
+                    guard let head = try LaneHead(row, &draft), let lease = try head.lease(until: end, &draft) else {
                         continue
                     }
                     round.leases.append(lease)
@@ -51,13 +56,13 @@ extension Outbox {
     }
 
     /// The provider queues that have deliveries.
-    func queues() async throws -> [ProviderQueue] {
-        try await store.read { try $0.queueNames().compactMap { ProviderQueue(name: $0) } }
+    func all() async throws -> [ProviderQueue] {
+        try await outbox.store.read { try $0.queueNames().compactMap { ProviderQueue(name: $0) } }
     }
 
     /// The queues that are stopped, with the reason.
-    func stoppedQueues() async throws -> [ProviderQueue: StoppedQueueRecord] {
-        try await store.read { snapshot in
+    func stopped() async throws -> [ProviderQueue: StoppedQueueRecord] {
+        try await outbox.store.read { snapshot in
             var stopped: [ProviderQueue: StoppedQueueRecord] = [:]
             for row in try snapshot.rows(RecordKey(.stopped)) {
                 var reader = RecordKeyReader(row.key.bytes)
@@ -72,7 +77,7 @@ extension Outbox {
 
     /// Stops a queue until `resume`: meanwhile no attempt begins and no token of its devices is dropped.
     func stop(_ queue: ProviderQueue, problem: String) async throws {
-        try await change { draft in
+        try await outbox.change { draft in
             let key = StoppedQueueRecord.key(queue)
             guard try !draft.transaction.contains(key) else { return }
             draft.writes.put(key, StoppedQueueRecord(since: draft.now, problem: problem))
@@ -81,7 +86,7 @@ extension Outbox {
 
     /// Lets a stopped queue go on.
     func resume(_ queue: ProviderQueue) async throws {
-        try await change { $0.writes.delete(StoppedQueueRecord.key(queue)) }
+        try await outbox.change { $0.writes.delete(StoppedQueueRecord.key(queue)) }
     }
 }
 

@@ -28,51 +28,51 @@ struct LaneHead {
     var group: AttemptGroup { AttemptGroup(host: address.host, uid: delivery.uid) }
 }
 
-extension OutboxDraft {
+extension LaneHead {
     /// The delivery that the row of a lane stands for. Nil: the lane stands elsewhere, or the device is gone, and the
     /// delivery has ended. Throws `UnreadableRecord` when something that an attempt needs cannot be read.
-    mutating func head(of row: (key: RecordKey, value: [UInt8])) throws -> LaneHead? {
+    init?(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
+        let transaction = draft.transaction
         guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
             throw UnreadableRecord(key: row.value)
         }
         guard row.key == delivery.dueKey, !delivery.machine.isFinished else {
-            writes.delete(row.key)
+            draft.writes.delete(row.key)
             return nil
         }
         let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
         guard let device, device.state == .active else {
-            _ = delivery.machine.deviceWentAway(nil, at: now)
-            try finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }
+            _ = delivery.machine.deviceWentAway(nil, at: draft.now)
+            try draft.finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }
             return nil
         }
-        let address: DeviceAddress
-        do { address = try device.address(at: now) } catch { throw UnreadableRecord(key: device.key.bytes) }
-        return LaneHead(delivery: delivery, device: device, address: address, row: row.key)
+        do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
+        (self.delivery, self.device, self.row) = (delivery, device, row.key)
     }
 
     /// Begins an attempt of a delivery that is due. Nil: it has expired, as may those behind it, and they have ended.
     /// Throws `UnreadableRecord` when its notification cannot be read.
-    mutating func lease(_ head: LaneHead, until end: Int64) throws -> Lease? {
-        var delivery = head.delivery
+    func lease(until end: Int64, _ draft: inout OutboxDraft) throws -> Lease? {
+        var delivery = delivery
         let key = NotificationRecord.key(delivery.notification)
-        guard let notification = try transaction.record(NotificationRecord.self, key) else {
+        guard let notification = try draft.transaction.record(NotificationRecord.self, key) else {
             throw UnreadableRecord(key: key.bytes)
         }
-        switch delivery.machine.leaseRequested(at: now, until: end) {
+        switch delivery.machine.leaseRequested(at: draft.now, until: end) {
         case .ignore, .waitUntil: return nil
         case .finish:
-            try finishHeads(from: delivery, dueKey: head.row) { $0.timePassed(at: $1) }
+            try draft.finishHeads(from: delivery, dueKey: row) { $0.timePassed(at: $1) }
             return nil
         case .send:
-            moveHead(delivery, dueKey: head.row)
+            draft.moveHead(delivery, dueKey: row)
             var sent = Delivery(
-                id: delivery.id, address: head.address, content: notification.content(for: delivery),
+                id: delivery.id, address: address, content: notification.content(for: delivery),
                 createdAt: notification.createdAt)
-            sent.app = head.device.app ?? Delivery.defaultApp
+            sent.app = device.app ?? Delivery.defaultApp
             sent.expiresAt = delivery.machine.expiresAt
             return Lease(
-                key: delivery.key, attempt: delivery.machine.attempts, platform: head.device.platform,
-                group: head.group, hasSucceeded: head.device.hasSucceeded, began: now, delivery: sent)
+                key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
+                group: group, hasSucceeded: device.hasSucceeded, began: draft.now, delivery: sent)
         }
     }
 }

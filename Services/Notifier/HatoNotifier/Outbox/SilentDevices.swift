@@ -1,0 +1,47 @@
+import HatoModel
+import HatoStorage
+
+/// Phones and browsers whose app has not shown itself for long.
+struct SilentDevices {
+    let outbox: Outbox
+
+    /// Devices that are looked at in one read.
+    private static let pageMax = 500
+
+    /// Removes phones and browsers that were not registered again for `deviceSilence`, with what waits for them.
+    /// Webhooks stay: they are registered once, and are disabled when they fail.
+    func remove() async throws {
+        var after: RecordKey?
+        while true {
+            let latest = outbox.time.now() - outbox.policy.deviceSilence.milliseconds
+            let (keys, silent) = try await outbox.store.read { [after] snapshot in
+                let rows = try snapshot.rows(RecordKey(.device), after: after, limit: Self.pageMax)
+                let silent = rows.filter { row in
+                    (try? RecordCodec.decode(DeviceRecord.self, row.value, key: row.key.bytes))?.isSilent(since: latest)
+                        == true
+                }
+                return (rows.map(\.key), silent.map(\.key))
+            }
+            if !silent.isEmpty {
+                let gone = try await outbox.change { draft in
+                    try silent.compactMap { key -> String? in
+                        // It may have been registered again meanwhile.
+                        guard let device = try draft.transaction.readable(DeviceRecord.self, key),
+                            device.isSilent(since: latest)
+                        else { return nil }
+                        device.delete(in: &draft.writes)
+                        return device.device
+                    }
+                }
+                outbox.metrics.devicesRemoved(gone.count, because: .silent)
+                for device in gone { try await outbox.dropDeliveries(of: device) }
+            }
+            guard keys.count == Self.pageMax, let last = keys.last else { return }
+            after = last
+        }
+    }
+}
+
+extension DeviceRecord {
+    fileprivate func isSilent(since latest: Int64) -> Bool { platform != .webhook && lastSeen < latest }
+}
