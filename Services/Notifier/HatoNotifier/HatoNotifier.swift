@@ -3,11 +3,13 @@
 // Triggers/ `CompiledTrigger` decides (pure) what a change means; `TriggerFeeds` follows the feed of each database
 //            that has triggers and accepts what they make, the cursor in the same transaction.
 // Outbox/ `Outbox` writes every step of a delivery durably; `DeliveryStateMachine` and `BackoffPolicy` decide (pure)
-//            what the step is; `Dispatcher` leases what is due, has it sent, and sleeps until the next is due.
-// Records/ the rows and their keys. Methods/ the requests of the model.
+//            what the step is; `Dispatcher` leases what is due at webhooks and browsers, has it sent, and sleeps until
+//            the next is due; a `QueueDispatcher` does so for each app at each of APNs and FCM.
+// Records/ the rows and their keys. Apps/ credentials. Methods/ the requests of the model.
 //
-// Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` (the attempts in flight), `Sweeper` (the
-// age of rows). Everything else is values and transactions.
+// Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` and `QueueDispatcher` (the attempts in
+// flight), `ResultWriter` (results that wait for their transaction), `Sweeper` (the age of rows and devices). Everything
+// else is values and transactions.
 //
 // The order that makes "at least once" true: a notification is durable before the response to `send`, or the move of
 // the cursor; a lease is durable before its attempt; the result is durable before the next of the lane is leased. A
