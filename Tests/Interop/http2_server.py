@@ -124,6 +124,8 @@ class Server:
             with contextlib.suppress(ConnectionError):
                 while True:
                     await stream.write(b"x" * 16_384)
+                    # A write need not suspend: the loop is to see that the connection has ended.
+                    await asyncio.sleep(0)
             return stream
         if response.fault and response.fault != "goawayAfter" and transport:
             transport.abort()
@@ -308,6 +310,9 @@ class Connection(asyncio.Protocol):
     def pump(self, stream):
         """Sends what the windows allow of a body; None is one without an end."""
         while stream in self.unsent and not self.paused:
+            if self.transport.is_closing():
+                self.unsent.clear()
+                return
             rest = self.unsent[stream]
             space = min(
                 self.connection.local_flow_control_window(stream), self.connection.max_outbound_frame_size, 16_384)

@@ -112,17 +112,16 @@ class APNsTest(StandInTestCase):
 
     async def test_what_is_sent_again_after_goaway_and_silence_has_the_same_id(self):
         # aioapns has no deadlines: it closes a connection after INACTIVITY_TIME without a request.
-        client = aioapns_client(self.keys, self.service, inactivity=0.3)
-        for response, ends in [
-            ("goawayBefore", [None, 200]), ("silent", [None, 200]), ("mute", [None, 200]), ("close", [None, 200]),
-        ]:
+        client = aioapns_client(self.keys, self.service, inactivity=0.5)
+        for response in ("goawayBefore", "silent", "mute", "close"):
             token = device_token()
             await self.service.script(tokens={token: [response]})
             result = await self.send(client, notification(token))
             self.assertTrue(result.is_successful, response)
+            # More than two where this machine took longer than the time without a request.
             pushes = await self.service.pushes(count=2, token=token)
-            self.assertEqual([push["status"] for push in pushes], ends, response)
-            self.assertEqual(pushes[0]["id"], pushes[1]["id"])
+            self.assertEqual((pushes[0]["status"], {push["status"] for push in pushes[1:]}), (None, {200}), response)
+            self.assertEqual({push["id"] for push in pushes}, {result.notification_id})
             self.assertNotEqual(pushes[0]["connection"], pushes[1]["connection"], response)
         await self.service.script(prefixes={"aa": ["goawayAfter"]})
         tokens = [device_token("aa"), device_token("ab")]

@@ -119,7 +119,7 @@ class FCMTest(StandInTestCase):
         token = await asyncio.to_thread(lambda: self.app.credential.get_access_token().access_token)
         faults = {
             "silent": httpx.ReadTimeout, "mute": httpx.ReadTimeout, "close": httpx.TransportError,
-            "reset": httpx.RemoteProtocolError, "goawayBefore": httpx.TransportError,
+            "reset": httpx.TransportError, "goawayBefore": httpx.TransportError,
         }
         await self.service.script(tokens={name: name for name in [*faults, "garbage", "endless"]})
         url = f"{self.service.url}/v1/projects/{push_services.PROJECT}/messages:send"
