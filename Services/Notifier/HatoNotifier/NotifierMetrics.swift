@@ -51,6 +51,8 @@ final class NotifierMetrics: Sendable {
     private let feedLag = Gauge(label: "hato_notifier_feed_lag_seconds")
     private let keysReady = Gauge(label: "hato_notifier_keys_ready")
     private let attempts = Timer(label: "hato_notifier_attempt_seconds")
+    private let latency = Timer(label: "hato_notifier_accepted_to_delivered_seconds")
+    private let queuesWaiting = Gauge(label: "hato_notifier_provider_queues_waiting")
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
@@ -84,8 +86,11 @@ final class NotifierMetrics: Sendable {
         }
     }
 
-    func attemptEnded(_ result: AttemptResult, of lease: Lease, in duration: Duration) {
+    func attemptEnded(_ result: AttemptResult, of lease: Lease, in duration: Duration, at now: Int64) {
         attempts.record(duration: duration)
+        if result == .delivered {
+            latency.record(duration: .milliseconds(max(0, now - lease.delivery.createdAt)))
+        }
         if lease.attempt > 1 { retries.increment() }
         guard let platform = Notifier.Platform.allCases.firstIndex(of: lease.platform),
             let index = AttemptResult.allCases.firstIndex(of: result)
@@ -112,6 +117,8 @@ final class NotifierMetrics: Sendable {
         /// Of them, those that are not followed now.
         var feedsBroken = 0
         var areKeysReady = false
+        /// Provider queues that are paused or stopped.
+        var queuesWaiting = 0
     }
 
     func show(_ figures: Figures) {
@@ -119,6 +126,7 @@ final class NotifierMetrics: Sendable {
         followers.record(figures.followers)
         feeds.record(figures.feeds)
         feedsBroken.record(figures.feedsBroken)
+        queuesWaiting.record(figures.queuesWaiting)
         keysReady.record(figures.areKeysReady ? 1 : 0)
     }
 

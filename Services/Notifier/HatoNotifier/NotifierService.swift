@@ -87,6 +87,7 @@ final class NotifierService: Sendable {
         figures.feeds = statuses.count
         figures.feedsBroken = statuses.count { !$0.following }
         figures.areKeysReady = if case .ready = authenticator.health { true } else { false }
+        figures.queuesWaiting = await providers.waiting.count
         outbox.metrics.show(figures)
     }
 
@@ -114,7 +115,7 @@ final class NotifierService: Sendable {
             isReady = false
         }
         checks["feeds"] = .object(shown)
-        let waiting = await providers.statuses.filter { $0.value.status == .paused || $0.value.status == .stopped }
+        let waiting = await providers.waiting
         if !waiting.isEmpty {
             var shown = JSONObject()
             for (queue, provider) in waiting.sorted(by: { $0.key.name < $1.key.name }) {

@@ -115,7 +115,8 @@ actor Dispatcher {
         if call.isCancelled { outcome = outcome.endedEarly(after: outbox.policy.slowAfter) }
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
-            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
+            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began,
+            at: outbox.time.now())
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
         // Before the outcome is recorded, so that a slow disk does not make the attempt slow.

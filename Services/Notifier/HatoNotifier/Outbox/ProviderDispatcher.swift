@@ -61,6 +61,11 @@ final class ProviderDispatcher: Sendable {
         }
     }
 
+    /// Those whose deliveries wait.
+    var waiting: [ProviderQueue: Notifier.AppProvider] {
+        get async { await statuses.filter { $0.value.status == .paused || $0.value.status == .stopped } }
+    }
+
     private func known(of app: String) -> [QueueDispatcher] {
         dispatchers.withLock { $0.values.filter { $0.queue.app == app } }
     }
