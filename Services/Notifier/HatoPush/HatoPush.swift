@@ -1,6 +1,8 @@
 // Hands one delivery to a push service or a webhook.
 //
 // Channel.swift  the seam: each way to reach a device is one `Channel`, a folder here with a case of `DeviceAddress`.
+// APNs/          Apple's push service: the key, its provider tokens, the request, the connections, and what a response
+//                means.
 // FCM/           Firebase Cloud Messaging: the service account, its access token, the message, the call, and what a
 //                response means.
 // WebPush/       browsers and UnifiedPush: the encrypted body, the signature of the app, the call, and what a response

@@ -5,6 +5,7 @@ indirect enum MemberKind: Sendable {
     case text
     case flag
     case integer(ClosedRange<Int64>)
+    case number(ClosedRange<Double>)
     /// A text, or an integer of 0 or more.
     case textOrCount
     case choice([String])
@@ -17,6 +18,8 @@ indirect enum MemberKind: Sendable {
     case texts
     /// An object with no other members.
     case object([String: MemberKind])
+    /// A text, or an object with no other members.
+    case textOr([String: MemberKind])
     /// Any object: its members are the app's.
     case any
 
@@ -43,6 +46,10 @@ indirect enum MemberKind: Sendable {
                 }
                 try kind.check(member.value, at: place)
             }
+        case .textOr(let kinds):
+            guard value.string == nil else { return }
+            guard value.object != nil else { throw wrong(path) }
+            try MemberKind.object(kinds).check(value, at: path)
         default: if !takes(value) { throw wrong(path) }
         }
     }
@@ -52,11 +59,13 @@ indirect enum MemberKind: Sendable {
         case .text: value.string != nil
         case .flag: value.bool != nil
         case .integer(let range): value.integer.map(range.contains) ?? false
+        case .number(let range): value.number.map(range.contains) ?? false
         case .textOrCount: value.string != nil || value.integer.map { $0 >= 0 } ?? false
         case .choice(let texts): value.string.map(texts.contains) ?? false
         case .link: value.string.map(Self.isLink) ?? false
         case .checked(_, let isRight): value.string.map(isRight) ?? false
         case .any, .object, .texts: value.object != nil
+        case .textOr: value.string != nil || value.object != nil
         case .list: value.array != nil
         }
     }
@@ -66,6 +75,7 @@ indirect enum MemberKind: Sendable {
         case .text: "a string"
         case .flag: "true or false"
         case .integer(let range): "an integer from \(range.lowerBound) to \(range.upperBound)"
+        case .number(let range): "a number from \(range.lowerBound) to \(range.upperBound)"
         case .textOrCount: "a string or an integer of 0 or more"
         case .choice(let texts): "one of \(texts.joined(separator: ", "))"
         case .link: "an absolute https URL"
@@ -73,6 +83,7 @@ indirect enum MemberKind: Sendable {
         case .list: "an array"
         case .any, .object: "an object"
         case .texts: "an object of strings"
+        case .textOr: "a string or an object"
         }
     }
 

@@ -11,6 +11,8 @@ public struct PushApps: Sendable {
 
 /// The credentials of one app.
 public struct PushApp: Sendable {
+    /// Of Apple's push service; nil: the app has none.
+    public var apns: APNsCredentials?
     /// Of Firebase Cloud Messaging; nil: the app has none.
     public var fcm: FCMServiceAccount?
     /// Of Web Push; nil: the app has none.
@@ -22,6 +24,7 @@ public struct PushApp: Sendable {
     /// The platforms that it has credentials for.
     public var platforms: Set<Notifier.Platform> {
         var platforms: Set<Notifier.Platform> = []
+        if apns != nil { platforms.insert(.apns) }
         if fcm != nil { platforms.insert(.fcm) }
         if webpush != nil { platforms.insert(.webpush) }
         return platforms

@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import NIOSSL
 
 /// An HTTP client that is replaced when it may have a connection that has gone silent: it neither pings nor drops one,
-/// so every request over it would wait in vain.
+/// so every request over it would wait in vain. It is also replaced when a response says that its connection ends.
 actor ReplaceableClient {
     /// After so many requests in a row that got no response in time.
     static let lateMax = 2
@@ -35,15 +35,18 @@ actor ReplaceableClient {
     var generation: Int { current }
 
     /// Makes a call with the present client. Throws its failure, also after `shutdown`.
+    ///
+    /// - Parameter isLast: whether a response ends its connection.
     func response(
-        _ call: BoundedCall, _ request: HTTPClientRequest
+        _ call: BoundedCall, _ request: HTTPClientRequest,
+        isLast: @Sendable (BoundedCall.Response) -> Bool = { _ in false }
     ) async throws(BoundedCall.Failure) -> BoundedCall.Response {
         guard !isShutDown else { throw BoundedCall.Failure(reason: "the notifier is stopping", isLate: false) }
         let number = current
         let client = borrow(number)
         let result: Result<BoundedCall.Response, BoundedCall.Failure>
         do { result = .success(try await call.response(client, request)) } catch { result = .failure(error) }
-        if number == current { ended(result) }
+        if number == current { ended(result, isLast) }
         await giveBack(number)
         return try result.get()
     }
@@ -65,9 +68,13 @@ actor ReplaceableClient {
         return entry.client
     }
 
-    private func ended(_ result: Result<BoundedCall.Response, BoundedCall.Failure>) {
+    private func ended(
+        _ result: Result<BoundedCall.Response, BoundedCall.Failure>, _ isLast: (BoundedCall.Response) -> Bool
+    ) {
         switch result {
-        case .success: late = 0
+        case .success(let response):
+            late = 0
+            if isLast(response) { current += 1 }
         case .failure(let failure) where failure.isLate:
             late += 1
             guard late >= Self.lateMax else { return }
