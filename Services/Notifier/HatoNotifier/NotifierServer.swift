@@ -47,7 +47,8 @@ public final class NotifierServer: Sendable {
             WebPushChannel.Guards(configuration.addresses, resolver: resolver), version: configuration.server.version,
             now: configuration.time.now)
         let fcm = FCMChannel(version: configuration.server.version, now: configuration.time.now)
-        return try await start(configuration, store: store, channels: [webhooks, webpush, fcm], logger: logger)
+        let apns = APNsChannel(version: configuration.server.version, now: configuration.time.now)
+        return try await start(configuration, store: store, channels: [webhooks, webpush, fcm, apns], logger: logger)
     }
 
     /// The same with other ways to reach devices.

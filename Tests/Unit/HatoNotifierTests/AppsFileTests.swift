@@ -1,3 +1,4 @@
+import Foundation
 import HatoModel
 import HatoPush
 import HatoRPC
@@ -32,6 +33,46 @@ import Testing
         let apps = try apps(["default": ["webpush": webpush], "empty": [:]], files: ["k": key + "\n"])
         #expect(apps.apps["default"]?.platforms == [.webpush] && apps.apps["empty"]?.platforms == [])
         #expect(apps.apps["default"]?.webpush?.allowsPrivate == true)
+    }
+
+    /// A .p8 file with this key: PKCS#8 around RFC 5915, without the public key.
+    private var apnsKey: String {
+        let frame: [UInt8] = [
+            0x30, 0x41, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08,
+            0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x04, 0x27, 0x30, 0x25, 0x02, 0x01, 0x01, 0x04, 0x20,
+        ]
+        let text = Data(frame + (Base64.url.decode(key.utf8) ?? []))
+            .base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN PRIVATE KEY-----\n\(text)\n-----END PRIVATE KEY-----\n"
+    }
+
+    @Test func theKeyOfAppleIsReadWithItsMembers() throws {
+        var apns: JSONObject = [
+            "key-file": "k", "key-id": "ABC123DEFG", "team-id": "DEF123GHIJ", "topic": "com.example.chat",
+            "environment": "sandbox", "url": "https://localhost:8443",
+        ]
+        func read(_ name: String? = nil, _ value: JSONValue? = nil) throws -> PushApps {
+            var apns = apns
+            if let name { apns[name] = value }
+            return try apps(["default": ["apns": .object(apns)]], files: ["k": apnsKey, "bad": "no key"])
+        }
+        let app = try #require(try read().apps["default"])
+        #expect(app.platforms == [.apns] && app.apns?.environment == .sandbox)
+        #expect(app.apns?.app == .init(keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "com.example.chat"))
+        apns["environment"] = nil
+        #expect(try read().apps["default"]?.apns?.environment == .production)
+        for (name, value, words) in [
+            ("key-file", "bad", "default.apns.key-file is wrong: "), ("key-id", "x", "default.apns.key-id is wrong: "),
+            ("team-id", "x", "default.apns.team-id is wrong: "), ("topic", "a b", "default.apns.topic is wrong: "),
+            ("url", "http://localhost", "default.apns.url is wrong: "),
+            ("ca-file", "bad", "default.apns.ca-file is wrong"),
+            ("environment", "test", "default.apns.environment should be production or sandbox"),
+            ("topic", nil, "default.apns has no topic"), ("bundle", "x", "default.apns has no member \"bundle\""),
+        ] as [(String, JSONValue?, String)] {
+            let error = #expect(throws: ArgumentError.self) { _ = try read(name, value) }
+            #expect(error?.message.hasPrefix(words) == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("no key") != true)
+        }
     }
 
     @Test func whatIsWrongIsNamedWithItsPath() throws {

@@ -28,5 +28,5 @@ final class AppRegistry: Sendable {
     }
 
     /// The environment of APNs that devices of an app have unless they name one.
-    func environment(of app: String) -> Notifier.APNsEnvironment { .production }
+    func environment(of app: String) -> Notifier.APNsEnvironment { apps.apps[app]?.apns?.environment ?? .production }
 }

@@ -5,6 +5,7 @@ public import HatoPush
 ///
 /// ```yaml
 /// default:
+///   apns: {key-file: AuthKey_ABC123DEFG.p8, key-id: ABC123DEFG, team-id: DEF123GHIJ, topic: com.example.chat}
 ///   fcm: {service-account-file: service-account.json}
 ///   webpush: {key-file: webpush.key, subject: "mailto:admin@example.com"}
 /// ```
@@ -40,6 +41,9 @@ public struct AppsFile: Sendable {
 
     private func app(_ members: Members) throws -> PushApp {
         var app = PushApp()
+        app.apns = try members.child(
+            "apns", known: ["key-file", "key-id", "team-id", "topic", "environment", "url", "ca-file"]
+        ).map { apns in try credentials(apns) }
         app.fcm = try members.child("fcm", known: ["service-account-file", "url"]).map { fcm in
             let (name, file) = try contents(fcm, "service-account-file")
             // Only a stand-in of FCM on this machine is called without TLS.
@@ -58,6 +62,35 @@ public struct AppsFile: Sendable {
             }
         }
         return app
+    }
+
+    private func credentials(_ apns: Members) throws -> APNsCredentials {
+        let (name, file) = try contents(apns, "key-file")
+        let app = APNsCredentials.App(
+            keyID: try apns.text("key-id"), teamID: try apns.text("team-id"), topic: try apns.text("topic"))
+        let environment = try apns.optionalText("environment").map { text throws(ArgumentError) in
+            guard let environment = Notifier.APNsEnvironment(rawValue: text) else {
+                throw apns.error("environment", "should be production or sandbox")
+            }
+            return environment
+        }
+        let authorities = try apns.optionalText("ca-file").map { String(decoding: try read($0), as: UTF8.self) }
+        let server = try apns.optionalText("url").map { APNsCredentials.Server(url: $0, authorities: authorities) }
+        guard server != nil || authorities == nil else {
+            throw apns.error("ca-file", "is only for a server of your own: url is missing")
+        }
+        do {
+            return try APNsCredentials(
+                key: String(decoding: file, as: UTF8.self), app: app, environment: environment ?? .production,
+                server: server)
+        } catch {
+            let members = [
+                "invalid_key_id": "key-id", "invalid_team_id": "team-id", "invalid_topic": "topic",
+                "invalid_url": "url",
+                "invalid_ca": "ca-file",
+            ]
+            throw apns.error(members[error.reason] ?? name, "is wrong: \(error.message)")
+        }
     }
 
     private func contents(_ members: Members, _ name: String) throws -> (name: String, bytes: [UInt8]) {
@@ -79,6 +112,8 @@ public struct AppsFile: Sendable {
             }
             (self.object, self.path) = (object, path)
         }
+
+        func error(_ name: String, _ what: String) -> ArgumentError { AppsFile.error("\(path).\(name) \(what)") }
 
         func child(_ name: String, known: [String]) throws(ArgumentError) -> Members? {
             guard let value = object[name] else { return nil }

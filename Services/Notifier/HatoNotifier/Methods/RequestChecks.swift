@@ -52,8 +52,11 @@ struct RequestChecks: Sendable {
         guard bytes <= limits.dataBytesMax else {
             throw .invalidArgument("data", reason: "too_big", "data has at most \(limits.dataBytesMax) bytes")
         }
-        // Whatever platform the recipients have: a device of FCM may come later.
-        do { try FCMRequest.check(data: data ?? [:]) } catch {
+        // Whatever platform the recipients have: a device of another may come later.
+        do {
+            try FCMRequest.check(data: data ?? [:])
+            try APNsRequest.check(data: data ?? [:])
+        } catch {
             throw .invalidArgument("data", reason: error.reason, error.message)
         }
     }
@@ -77,6 +80,7 @@ struct RequestChecks: Sendable {
     /// Members that no platform has are refused, so that a mistake is known before a push is lost.
     func platforms(_ members: Notifier.PlatformMembers?) throws(RPCError) {
         do {
+            if let apns = members?.apns { try APNsRequest.check(platformMembers: apns) }
             if let fcm = members?.fcm { try FCMRequest.check(platformMembers: fcm) }
             if let webpush = members?.webpush { try WebPushRequest.check(platformMembers: webpush) }
         } catch {
