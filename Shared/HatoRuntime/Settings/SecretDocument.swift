@@ -25,17 +25,26 @@ public enum SecretDocument {
     }
 
     /// Reads a file that has a secret, such as a key. Throws `SettingsError` when it cannot be read, or may be read by
-    /// others.
+    /// others, which a file of certificates may.
     public static func secret(
         _ path: String, setting: String
     ) throws(SettingsError) -> (bytes: [UInt8], warning: String?) {
         let (bytes, access): ([UInt8], SecretFileAccess)
         do { (bytes, access) = try SecretFile.read(path) } catch { throw SettingsError("setting \(setting): \(error)") }
+        // Certificates are no secret; others may still not write them.
+        if isCertificates(bytes), access.isWrittenOnly(by: SecretFile.user) { return (bytes, nil) }
         switch access.verdict(for: SecretFile.user) {
         case .safe: return (bytes, nil)
         case .warning(let text): return (bytes, "\(path): \(text)")
         case .refused(let text): throw SettingsError("setting \(setting): \(path): \(text)")
         }
+    }
+
+    /// Whether a text in PEM has certificates and nothing else.
+    private static func isCertificates(_ bytes: [UInt8]) -> Bool {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.hasPrefix("-----BEGIN ") else { return false }
+        return text.split(separator: "-----BEGIN ").allSatisfy { $0.hasPrefix("CERTIFICATE-----") }
     }
 
     /// Nil when it is nested too deeply, or names a member twice.
