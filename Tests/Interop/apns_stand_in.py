@@ -56,6 +56,7 @@ class APNsStandIn(StandIn):
     def __init__(self, options):
         super().__init__(options)
         self.server = Server(self.respond, self.protocol_error, has_http1=False)
+        self.server.raises_early = options.raise_early
         self.reset()
 
     def reset(self):
@@ -74,6 +75,8 @@ class APNsStandIn(StandIn):
         parser.add_argument("--key", action="append", required=True, help="KEYID=path of the public key in PEM")
         parser.add_argument("--team", required=True)
         parser.add_argument("--topic", action="append", required=True, help="a bundle id")
+        parser.add_argument(
+            "--raise-early", action="store_true", help="allow more streams before the first response, not after it")
         parser.add_argument("--environment", choices=["production", "sandbox"], default="production")
 
     async def start(self, context):

@@ -69,6 +69,8 @@ class Server:
         self.protocol_error = protocol_error
         self.first_streams = first_streams
         self.has_http1 = has_http1
+        # Whether more streams are allowed before the response that allows them, instead of after it.
+        self.raises_early = False
         self.counters = collections.Counter()
         self.connections = {}
         self.numbers = itertools.count(1)
@@ -257,10 +259,15 @@ class Connection(asyncio.Protocol):
     def request_ended(self, request):
         stream = request.stream
         response = self.server.respond(request)
+        if self.server.raises_early:
+            self.raise_limit()
         if response.delay:
             asyncio.get_running_loop().call_later(response.delay, self.send_later, stream, response)
         else:
             self.send(stream, response)
+        self.raise_limit()
+
+    def raise_limit(self):
         if self.next_limit != self.limit:
             self.limit = self.next_limit
             self.connection.update_settings({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.limit})

@@ -7,9 +7,9 @@
 //            the next is due; a `QueueDispatcher` does so for each app at each of APNs and FCM.
 // Records/ the rows and their keys. Apps/ credentials. Methods/ the requests of the model.
 //
-// Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` and `QueueDispatcher` (attempts in flight),
-// `ResultWriter` (results that wait for their transaction), `Sweeper` (the age of rows and devices). Everything
-// else is values and transactions.
+// Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` and `QueueDispatcher` (the attempts), the
+// `ResultWriter` (results that wait for their transaction), `Sweeper` (the age of rows and devices). Everything else is
+// values and transactions.
 //
 // The order that makes "at least once" true: a notification is durable before the response to `send`, or the move of
 // the cursor; a lease is durable before its attempt; the result is durable before the next of the lane is leased. A

@@ -143,7 +143,8 @@ extension DeliveryStateMachine {
         case .ends: return deviceWentAway(report, at: now)
         case .hasSwitched: return attemptPostponed(report, delay: 0, at: now)
         case .isSuspect:
-            let delay = DeviceVerdict.suspicion + Int64(Double(DeviceVerdict.suspicion) * random)
+            // Several times within the minute that decides, so that little waits when the mistake is mended.
+            let delay = Int64(Double(Self.postponement) * (1 + random))
             return attemptPostponed(report, delay: delay, at: now)
         case .stays:
             let floor: Duration? = if case .failed(_, let floor) = outcome { floor } else { nil }
