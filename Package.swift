@@ -200,7 +200,7 @@ let package = Package(
             of: "HatoPush",
             [
                 "HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
-                asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS,
+                asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL,
             ]),
         unitTests(
             of: "HatoNotifier",

@@ -54,7 +54,7 @@ import Testing
         #expect(try tokens.token(insteadOf: second, of: credentials, .production, now: Self.now + 1_210) != nil)
     }
 
-    @Test func tokensOfOtherKeysAreForgotten() throws {
+    @Test func noTokensOfOtherKeysAreKept() throws {
         let credentials = try key.credentials()
         let first = try tokens.token(of: credentials, .production, now: Self.now)
         tokens.keep { $0.environment == .production }

@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func theProviderTokenIsProvenByAnswersThatComeAfterIt() {
+    @Test func theStatusSaysWhetherTheProviderTokenWasTaken() {
         for (status, reason, proof) in [
             (200, "", APNsLink.Proof.taken), (400, "BadDeviceToken", .taken), (410, "Unregistered", .taken),
             (413, "PayloadTooLarge", .taken), (403, "InvalidProviderToken", .refused), (400, "IdleTimeout", .nothing),

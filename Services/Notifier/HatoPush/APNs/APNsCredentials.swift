@@ -41,7 +41,7 @@ public struct APNsCredentials: Sendable {
     /// The environment of devices that name none.
     public let environment: Notifier.APNsEnvironment
     let key: P256.Signing.PrivateKey
-    /// Tells keys apart without showing them.
+    /// Of the public key: it differs between keys.
     let keyFingerprint: [UInt8]
     let trustRoots: [NIOSSLCertificate]?
     private let url: String?

@@ -2,8 +2,8 @@ import HatoModel
 import Synchronization
 
 /// The provider tokens by which Apple's push service knows the sender (Apple, "Establishing a token-based connection
-/// to APNs"): one for each team, key and environment, used again for 50 minutes. APNs refuses tokens older than an hour,
-/// and senders that make another one more than once in 20 minutes.
+/// to APNs"): one for each team, key and environment, used again for 50 minutes. APNs refuses tokens older than an
+/// hour, and senders that make another one more than once in 20 minutes.
 final class APNsProviderTokens: Sendable {
     struct Signer: Hashable {
         var teamID: String
