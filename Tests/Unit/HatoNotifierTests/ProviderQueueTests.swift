@@ -71,6 +71,7 @@ import Testing
             let tried = channel.deliveries.count
             try await outbox.send("b")
             #expect(channel.deliveries.count == tried, "it is not called")
+            clock.advance(by: .seconds(3))
             try await dispatcher.resume(app: "default")
             try await eventually("all arrive") { try await outbox.counts().pending == 0 }
         }
@@ -139,6 +140,42 @@ import Testing
         #expect(next.deliveries.count == 60)
     }
 
+    /// Two attempts in the wrong environment under way at a time are one mistake.
+    @Test func anAttemptOfBeforeASwitchCostsNoDevice() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await outbox.accept(outbox.notification("a", collapseKey: "a"))
+        try await outbox.accept(outbox.notification("b", collapseKey: "b"))
+        let leases = try await ProviderQueues(outbox).lease(from: try queue(), limit: 2).leases
+        #expect(leases.count == 2)
+        _ = try await outbox.record(leases.map { EndedAttempt(outcome: refused, lease: $0) })
+        #expect(try await outbox.device("p1")?.environment == .sandbox)
+        #expect(try await ProviderQueues(outbox).lease(from: try queue(), limit: 2).leases.count == 2)
+    }
+
+    /// What was refused long ago must not cost the device at the first refusal now.
+    @Test func anOldRefusalDoesNotCount() throws {
+        var device = DeviceRecord(device: "d", uid: "u", platform: .fcm, createdAt: 0)
+        (device.hasSucceeded, device.refusedSince) = (true, 1_000)
+        let circumstances = DeviceVerdict.Circumstances(
+            now: 10_000_000, began: 9_000_000, environment: nil, isStopped: false)
+        #expect(device.attemptEnded(refused, circumstances, DeliveryPolicy()) == .isSuspect)
+        #expect(device.refusedSince == 10_000_000)
+    }
+
+    /// Else it would be the one that decides after each pause, and its reason may be its own.
+    @Test func aDeliveryThatTheProviderRefusesGoesBehindTheOthers() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        for name in ["p1", "p2"] { try await outbox.addPhone(name, of: name) }
+        try await outbox.accept(outbox.notification("a", to: ["p1", "p2"]))
+        let first = try #require(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.first)
+        let no = DeliveryOutcome.providerRefused(DeliveryResponse(status: 403, error: "no"), retryAfter: nil)
+        try await outbox.record(no, of: first)
+        clock.advance(by: .seconds(10))
+        let next = try #require(try await ProviderQueues(outbox).lease(from: try queue(), limit: 1).leases.first)
+        #expect(next.delivery.content.device != first.delivery.content.device)
+    }
+
     @Test func aFewRefusedTokensAmongManyStopNothing() throws {
         var refusals = TokenRefusals()
         var stops = false
@@ -164,7 +201,7 @@ import Testing
     }
 
     private func lease(_ device: String) throws -> Lease {
-        let content = DeliveryContent(notification: "n", device: device, uid: "u", text: .init(title: "a"))
+        let content = DeliveryContent(notification: "n", device: device, uid: device, text: .init(title: "a"))
         let address = DeviceAddress.apns(
             try APNsDevice(token: String(repeating: "0", count: 64), environment: .sandbox))
         return Lease(
@@ -196,7 +233,8 @@ import Testing
         let gone = { (since: Int64?) in DeliveryOutcome.deviceGone(DeliveryResponse(status: 410), since: since) }
         func verdict(_ outcome: DeliveryOutcome, began: Int64) -> DeviceVerdict {
             var device = device
-            return device.attemptEnded(outcome, .init(now: 2_000, began: began, isStopped: false), policy)
+            return device.attemptEnded(
+                outcome, .init(now: 2_000, began: began, environment: nil, isStopped: false), policy)
         }
         #expect(verdict(gone(999), began: 1_500) == .stays)
         #expect(verdict(gone(1_000), began: 1_500) == .ends(.gone))

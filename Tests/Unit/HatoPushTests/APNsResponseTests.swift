@@ -66,7 +66,7 @@ import Testing
         arguments: [
             (400, "BadTopic"), (400, "TopicDisallowed"), (400, "MissingTopic"), (400, "BadCertificateEnvironment"),
             (403, "InvalidProviderToken"), (403, "MissingProviderToken"), (403, "Forbidden"), (403, "BadCertificate"),
-            (403, "BadEnvironmentKeyIdInToken"), (403, "UnrelatedKeyIdInToken"), (403, nil), (401, nil),
+            (403, "UnrelatedKeyIdInToken"), (403, nil), (401, nil),
             (429, "TooManyProviderTokenUpdates"),
         ] as [(Int, String?)])
     func ourConfigurationHoldsTheApp(_ status: Int, _ reason: String?) {

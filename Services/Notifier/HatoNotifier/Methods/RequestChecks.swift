@@ -90,12 +90,16 @@ struct RequestChecks: Sendable {
 
     /// An absolute https URL of at most 2,048 bytes.
     func link(_ text: String?, _ parameter: String) throws(RPCError) {
-        guard let text else { return }
-        guard text.utf8.count <= 2_048, (try? StrictURL(text))?.scheme == "https" else {
-            throw .invalidArgument(
-                parameter, reason: "invalid_url",
-                "\(parameter) is an https URL of at most 2,048 bytes, e.g. https://example.com/chats/c1")
-        }
+        guard let text, !Self.isLink(text) else { return }
+        throw .invalidArgument(
+            parameter, reason: "invalid_url",
+            "\(parameter) is an https URL of at most 2,048 bytes, e.g. https://example.com/chats/c1")
+    }
+
+    static let linkBytesMax = 2_048
+
+    static func isLink(_ text: String) -> Bool {
+        text.utf8.count <= linkBytesMax && (try? StrictURL(text))?.scheme == "https"
     }
 
     func page(_ limit: Int?) throws(RPCError) -> Int {

@@ -20,6 +20,8 @@ enum DeviceVerdict: Hashable, Sendable {
         var now: Int64
         /// When the attempt began.
         var began: Int64
+        /// The environment of APNs in which it was made.
+        var environment: Notifier.APNsEnvironment?
         /// Whether the queue of the device is stopped.
         var isStopped: Bool
     }

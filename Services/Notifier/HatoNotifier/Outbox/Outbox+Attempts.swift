@@ -10,24 +10,24 @@ struct EndedAttempt: Sendable {
 
 extension Outbox {
     /// Writes down what became of attempts, in one transaction. Without effect for one whose lease has lapsed while
-    /// another attempt was begun.
-    func record(_ ended: [EndedAttempt]) async throws {
+    /// another attempt was begun. Returns the devices that are gone now, whose deliveries are to be dropped.
+    func record(_ ended: [EndedAttempt]) async throws -> [String] {
         let policy = policy
         let attempts = ended.map { ($0, randomFraction()) }
         let gone = try await change { draft -> [GoneDevice] in
             var recording = AttemptRecording(policy: policy)
             return try attempts.compactMap { try recording.record($0, random: $1, in: &draft) }
         }
-        // In pages, where each would cost a transaction when it is due.
-        for device in gone {
-            metrics.devicesRemoved(1, because: device.reason)
-            try await dropDeliveries(of: device.name)
-        }
+        for device in gone { metrics.devicesRemoved(1, because: device.reason) }
+        return gone.map(\.name)
     }
 
     /// The same for one attempt.
     func record(_ outcome: DeliveryOutcome, of lease: Lease) async throws {
-        try await record([EndedAttempt(outcome: outcome, lease: lease)])
+        for device in try await record([EndedAttempt(outcome: outcome, lease: lease)]) {
+            // In pages, where each would cost a transaction when it is due.
+            try await dropDeliveries(of: device)
+        }
     }
 
     /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted
@@ -85,9 +85,13 @@ private struct AttemptRecording {
             }
         var device = former
         let isStopped = try former?.queue.map { try transaction.contains(StoppedQueueRecord.key($0)) } ?? false
-        let circumstances = DeviceVerdict.Circumstances(now: draft.now, began: lease.began, isStopped: isStopped)
+        let environment: Notifier.APNsEnvironment? =
+            if case .apns(let attempted) = lease.delivery.address { attempted.environment } else { nil }
+        let circumstances = DeviceVerdict.Circumstances(
+            now: draft.now, began: lease.began, environment: environment, isStopped: isStopped)
         let verdict = device?.attemptEnded(ended.outcome, circumstances, policy)
-        let judged = JudgedOutcome(outcome: ended.outcome, verdict: verdict ?? .ends(.gone))
+        let judged = JudgedOutcome(
+            outcome: ended.outcome, verdict: verdict ?? .ends(.gone), waitsInQueue: delivery.queue != nil)
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
         case .finish: try draft.finishHead(delivery, dueKey: dueKey)
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
@@ -118,11 +122,15 @@ private struct AttemptRecording {
 private struct JudgedOutcome {
     var outcome: DeliveryOutcome
     var verdict: DeviceVerdict
+    /// Whether its queue waits, too.
+    var waitsInQueue: Bool
 }
 
 extension DeliveryStateMachine {
     /// The shortest wait, in milliseconds, after an attempt that did not reach its receiver.
     private static let postponement: Int64 = 15_000
+    /// The same where the queue waits, too.
+    private static let requeueing = 1_000.0
 
     fileprivate mutating func attemptEnded(
         _ judged: JudgedOutcome, at now: Int64, random: Double, _ policy: DeliveryPolicy
@@ -135,8 +143,11 @@ extension DeliveryStateMachine {
         // Attempts that do not count make no wait longer: it is long from the first one.
         case .postponed:
             return attemptPostponed(report, delay: Int64(Double(Self.postponement) * (1 + random)), at: now)
-        // The queue waits, and all that is in it: the delivery keeps its place.
-        case .providerRefused: return attemptPostponed(report, delay: 0, at: now)
+        case .providerRefused where judged.waitsInQueue:
+            // The queue waits, and all that is in it. Another delivery is tried next: the reason may be this one's.
+            return attemptPostponed(report, delay: Int64(Self.requeueing * (1 + random)), at: now)
+        case .providerRefused:
+            return attemptPostponed(report, delay: Int64(Double(Self.postponement) * (1 + random)), at: now)
         case .failed, .deviceGone, .tokenRefused: break
         }
         switch judged.verdict {

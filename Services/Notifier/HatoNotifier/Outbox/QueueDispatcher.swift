@@ -92,7 +92,8 @@ actor QueueDispatcher {
         let limit = min(room, Self.batchMax)
         do {
             let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit)
-            for lease in round.leases {
+            // What was leased while the queue stopped is due again when its lease ends.
+            for lease in round.leases where stopped == nil {
                 inFlight += 1
                 group.addTask { await self.attempt(lease) }
             }
@@ -136,11 +137,13 @@ actor QueueDispatcher {
                 .unrecordedAttempt, "the result of an attempt cannot be recorded",
                 ["delivery": "\(lease.delivery.id)", "error": "\(error)"], level: .error)
         }
+        await attemptWasRecorded()
         wake()
     }
 
+    private func attemptWasRecorded() { inFlight -= 1 }
+
     private func attemptEnded(_ outcome: DeliveryOutcome, _ lease: Lease) async {
-        inFlight -= 1
         if outcome.response.status != nil { hasResponded = true }
         let now = outbox.time.now()
         let wasOpen = breaker.open != nil

@@ -5,6 +5,9 @@ actor ResultWriter {
     private let outbox: Outbox
     private var waiting: [(ended: EndedAttempt, recorded: CheckedContinuation<Void, any Error>)] = []
     private var isWriting = false
+    /// Devices that are gone, whose deliveries are dropped one device after the other; no result waits for that.
+    private var gone: [String] = []
+    private var isDropping = false
     /// Results of one transaction.
     private static let batchMax = 512
 
@@ -26,9 +29,26 @@ actor ResultWriter {
             let batch = waiting.prefix(Self.batchMax)
             waiting.removeFirst(batch.count)
             let result: Result<Void, any Error>
-            do { result = .success(try await outbox.record(batch.map(\.ended))) } catch { result = .failure(error) }
+            do {
+                drop(try await outbox.record(batch.map(\.ended)))
+                result = .success(())
+            } catch { result = .failure(error) }
             for entry in batch { entry.recorded.resume(with: result) }
         }
         isWriting = false
+    }
+
+    private func drop(_ devices: [String]) {
+        gone += devices
+        guard !gone.isEmpty, !isDropping else { return }
+        isDropping = true
+        // Unstructured: it ends with the last device.
+        Task { await dropAll() }
+    }
+
+    private func dropAll() async {
+        // A failure loses nothing: deliveries of a device that is gone are dropped when they are due, too.
+        while let device = gone.popLast() { try? await outbox.dropDeliveries(of: device) }
+        isDropping = false
     }
 }

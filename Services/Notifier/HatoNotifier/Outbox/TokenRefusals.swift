@@ -3,7 +3,7 @@ import HatoPush
 /// Whether so many tokens that had worked are refused that our configuration must be wrong: a wrong environment, topic
 /// or project. Then no device may go because of it. Pure: its driver says what time it is, in milliseconds.
 struct TokenRefusals: Sendable {
-    /// Within a minute: so many devices that had succeeded before …
+    /// Within a minute: the devices, which had succeeded before, of so many users …
     private static let devicesMax = 20
     /// … and one of so many responses.
     private static let shareMax = 5
@@ -29,7 +29,9 @@ struct TokenRefusals: Sendable {
         let last = recent.count - 1
         recent[last].responses += 1
         guard case .tokenRefused = outcome, lease.hasSucceeded else { return false }
-        recent[last].refused.insert(lease.delivery.content.device)
+        // One user could register as many devices.
+        let content = lease.delivery.content
+        recent[last].refused.insert(content.uid.isEmpty ? content.device : content.uid)
         let refused = recent.reduce(into: Set<String>()) { $0.formUnion($1.refused) }.count
         guard refused >= Self.devicesMax else { return false }
         return refused * Self.shareMax >= recent.reduce(0) { $0 + $1.responses }

@@ -168,15 +168,20 @@ extension DeviceRecord {
             if lastSeen > since ?? circumstances.began { return .stays }
             return ends(.gone)
         case .tokenRefused:
+            // The attempt was made before its environment changed, or before it was registered again.
+            if let attempted = circumstances.environment, attempted != environment { return .hasSwitched }
+            if lastSeen > circumstances.began { return .stays }
+            if circumstances.isStopped { return .isSuspect }
             if !hasSucceeded {
                 guard platform == .apns, !hasSwitched else { return ends(.gone) }
                 environment = environment == .sandbox ? .production : .sandbox
                 hasSwitched = true
                 return .hasSwitched
             }
-            let since = refusedSince ?? now
+            // Refusals long ago, such as before a stop, say nothing about now.
+            let since = refusedSince.flatMap { now - $0 < 5 * DeviceVerdict.suspicion ? $0 : nil } ?? now
             refusedSince = since
-            return circumstances.isStopped || now - since < DeviceVerdict.suspicion ? .isSuspect : ends(.gone)
+            return now - since < DeviceVerdict.suspicion ? .isSuspect : ends(.gone)
         case .failed:
             // A provider that fails says nothing about the device.
             guard queue == nil else { return .stays }
@@ -256,7 +261,7 @@ extension DeviceRecord {
         device.timeZone = form.timeZone ?? timeZone
         (device.p256dh, device.auth) = (form.p256dh, form.auth)
         if let named = form.environment, named != environment {
-            (device.environment, device.hasSwitched) = (named, false)
+            (device.environment, device.hasSwitched, device.hasSucceeded) = (named, false, false)
         }
         return device
     }

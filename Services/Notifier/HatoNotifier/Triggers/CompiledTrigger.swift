@@ -18,6 +18,9 @@ struct CompiledTrigger: Sendable {
     private let body: Template?
     private let data: [String: Template]
     private let collapseKey: Template?
+    private let thread: Template?
+    private let image: Template?
+    private let link: Template?
     private let condition: RulesPredicate?
     private let patternText: String
 
@@ -44,6 +47,9 @@ struct CompiledTrigger: Sendable {
         }
         self.data = data
         collapseKey = try CompiledTrigger.template(trigger.options?.collapseKey, "options.collapseKey", names)
+        thread = try CompiledTrigger.template(trigger.options?.thread, "options.thread", names)
+        image = try CompiledTrigger.template(trigger.options?.image, "options.image", names)
+        link = try CompiledTrigger.template(trigger.options?.link, "options.link", names)
         condition = try CompiledTrigger.condition(trigger.when, names)
     }
 
@@ -148,7 +154,7 @@ struct CompiledTrigger: Sendable {
     }
 
     private var textFields: [FieldPath] {
-        (title?.fields ?? []) + (body?.fields ?? []) + (collapseKey?.fields ?? []) + data.values.flatMap(\.fields)
+        [title, body, collapseKey, thread, image, link].flatMap { $0?.fields ?? [] } + data.values.flatMap(\.fields)
     }
 
     private var recipientFields: [FieldPath] {
@@ -216,10 +222,29 @@ struct CompiledTrigger: Sendable {
         // With a part of it missing it would take the place of notifications that it has nothing to do with.
         let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false
         if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
+        new.options = options(for: change, limits, collapseKey: new.collapseKey)
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = idempotency(of: change, in: commit)
         return new
+    }
+
+    /// A link that comes out as none is left out: the notification is worth more than it.
+    private func options(
+        for change: FeedChange, _ limits: NotifierLimits, collapseKey: String?
+    ) -> Notifier.DeliveryOptions? {
+        guard var options = trigger.options else { return nil }
+        options.collapseKey = collapseKey
+        options.thread = thread?.filled(with: change, toBytes: limits.keyBytesMax)
+        if options.thread?.isEmpty == true { options.thread = nil }
+        func link(_ template: Template?) -> String? {
+            template.map { $0.filled(with: change, until: RequestChecks.linkBytesMax) }.flatMap {
+                RequestChecks.isLink($0) ? $0 : nil
+            }
+        }
+        options.image = link(image)
+        options.link = link(self.link)
+        return options
     }
 
     /// What makes a repetition of a firing known.

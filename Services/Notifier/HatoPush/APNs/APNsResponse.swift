@@ -58,6 +58,9 @@ struct APNsResponse: Sendable {
         case 400: .outcome(badRequest)
         case 403 where reason == "ExpiredProviderToken":
             .providerTokenExpired(response("APNs finds the provider token too old"))
+        // Of this device's environment only, which a user names: the app's other deliveries go on.
+        case 403 where reason == "BadEnvironmentKeyIdInToken":
+            .outcome(.failed(response("the key is not for this environment"), retryAfter: delay ?? Self.busyDelay))
         case 401, 403:
             .outcome(.providerRefused(response("APNs refuses the key"), retryAfter: delay))
         case 410:
