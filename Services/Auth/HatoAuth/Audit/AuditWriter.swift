@@ -18,7 +18,8 @@ final class AuditWriter: Sendable {
     private let log = Mutex(FailureLog())
     /// Whether the figures were compared with the rows since the start.
     private let areFiguresRight = Mutex(false)
-    /// The key of the last entry that `keepRoom` has looked at: those before are of administrators and services.
+    /// The key up to which `keepRoom` has looked at entries, a minute ago at most, since an entry is written some time
+    /// after the time in its key. Those before it are of administrators and services, unless the clock was set back.
     private let lastLookedAt = Mutex<[UInt8]?>(nil)
 
     init(_ configuration: AuthConfiguration, _ store: any Store, _ environment: AuthEnvironment, key: [UInt8]) {
@@ -80,15 +81,18 @@ final class AuditWriter: Sendable {
             try await correctFigures()
             var dropped = 0
             var page = AuditRows.OldPage(from: start(), countMax: Self.pageMax, sparesAdministrators: true)
+            var hasBegunAtFirst = page.from == nil
             while !Task.isCancelled {
                 guard let old = try await deleteSurplus(page) else { break }
                 dropped += old.count
-                if page.sparesAdministrators, let last = old.last { lastLookedAt.withLock { $0 = last } }
+                if page.sparesAdministrators, let last = old.last { looked(at: last) }
                 metrics.droppedAudits(old.count)
                 page.from = old.next
                 if old.next == nil {
                     guard page.sparesAdministrators else { break }
-                    page.sparesAdministrators = false
+                    // From the first entry once more, before what administrators did goes.
+                    page.sparesAdministrators = !hasBegunAtFirst
+                    hasBegunAtFirst = true
                 }
                 // Failed sign-ins do not wait for it.
                 await write()
@@ -101,13 +105,18 @@ final class AuditWriter: Sendable {
         }
     }
 
-    /// Where the entries begin that may be of users. Entries of the last minute may have been written since in front of
-    /// those that were looked at, and any after the clock was set back.
+    /// Where the entries begin that may be of users; nil: at the first one, as after the clock was set back.
     private func start() -> [UInt8]? {
         guard let last = lastLookedAt.withLock({ $0 }) else { return nil }
-        let minuteAgo = AuthKey.audits.lower + UInt64(max(0, environment.now() - 60_000)).bigEndianBytes
-        return last.lexicographicallyPrecedes(minuteAgo) ? last : minuteAgo
+        return last.lexicographicallyPrecedes(key(at: environment.now())) ? last : nil
     }
+
+    private func looked(at last: [UInt8]) {
+        let minuteAgo = key(at: environment.now() - 60_000)
+        lastLookedAt.withLock { $0 = last.lexicographicallyPrecedes(minuteAgo) ? last : minuteAgo }
+    }
+
+    private func key(at time: Int64) -> [UInt8] { AuthKey.audits.lower + UInt64(max(0, time)).bigEndianBytes }
 
     /// Deletes a page of the surplus; nil: there is none. A page that has nothing to delete costs no transaction.
     private func deleteSurplus(_ page: AuditRows.OldPage) async throws -> AuditRows.Old? {
