@@ -278,19 +278,45 @@ struct CodeTests {
         }
         for _ in 0..<2 {
             try await CodeUpkeep(service: bench.service).forgetExpired()
-            let counts = try await bench.store.read { rows in
-                try [AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.recoveries].map { range in
-                    var count = 0
-                    try rows.rows(range) { _, _ in
-                        count += 1
-                        return true
-                    }
-                    return count
-                }
-            }
-            #expect(counts == [1, 1, 0])
+            #expect(try await codeRows(bench) == [1, 1, 0])
         }
         _ = try await bench.apply(try #require(kept.code))
+    }
+
+    /// An earlier version that runs between two starts of a newer one takes them for damage.
+    @Test func codesOfANewerVersionStayUntilTheyHaveExpired() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp(Self.masuo)
+        _ = try await bench.code(.passwordReset)
+        _ = try await bench.store.write { rows in
+            let code = try #require(try CodeRows.find(.passwordReset, to: Self.masuo, in: rows))
+            var json = try #require(try JSONParser.parse(code.bytes).object)
+            json["later"] = true
+            rows.putRow(AuthKey.code(code.id), JSONValue.object(json).encoded)
+            rows.putRow(AuthKey.code([UInt8](repeating: 1, count: CodeRecord.idBytes)), [])
+        }
+        try await CodeUpkeep(service: bench.service).forgetExpired()
+        #expect(try await codeRows(bench) == [1, 1, 0], "the damaged one is deleted")
+        bench.pass(seconds: 3600 + 86_399)
+        try await CodeUpkeep(service: bench.service).forgetExpired()
+        #expect(try await codeRows(bench) == [1, 1, 0])
+        bench.pass(seconds: 1)
+        try await CodeUpkeep(service: bench.service).forgetExpired()
+        #expect(try await codeRows(bench) == [0, 0, 0])
+    }
+
+    /// The numbers of codes, and of the rows by which they are found.
+    private func codeRows(_ bench: AuthBench) async throws -> [Int] {
+        try await bench.store.read { rows in
+            try [AuthKey.codes, AuthKey.codesOfAddresses, AuthKey.recoveries].map { range in
+                var count = 0
+                try rows.rows(range) { _, _ in
+                    count += 1
+                    return true
+                }
+                return count
+            }
+        }
     }
 
     @Test func expiredCodesAreDeleted() async throws {
