@@ -101,6 +101,19 @@ struct MailOrderTests {
         #expect(bench.service.health.status == .degraded)
     }
 
+    @Test func refusalsOfAQuietServiceCountHoweverFarApart() async throws {
+        let mails = MailCatcher()
+        let bench = try await bench(mails)
+        mails.outcome(.permanent(MailCatcher.failure(550)))
+        for address in ["a", "b", "c"] {
+            #expect(bench.service.health.status == .ready, "\(address)")
+            bench.pass(seconds: 7_200)
+            try await bench.request(.signIn, "\(address)@example.com")
+            try await bench.sendMails()
+        }
+        #expect(bench.service.health.status == .degraded)
+    }
+
     /// Of addresses with letters beyond ASCII, which the server has not seen, and of a sender that stops.
     @Test(arguments: [MailFailure.Step.sender, .waiting, .recipient])
     func mailsThatTheServerHasNotSeenSayNothingOfIt(step: MailFailure.Step) async throws {

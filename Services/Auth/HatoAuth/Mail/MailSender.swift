@@ -19,13 +19,16 @@ final class MailSender: Sendable {
         var pausedUntil: Int64 = 0
         /// Why the server accepts no mail; nil while it does.
         var problem: String?
-        /// Whether the problem is that mails were refused, not that the server cannot be reached.
+        /// Whether the problem came at steps of single mails: the server refused them, or ended the connection (421, or
+        /// without a reply). It can be reached.
         var isOfMails = false
 
-        /// Ends what refused mails have shown, some time after the last one: a few wrong addresses say nothing of the
-        /// server for as long as no other mail is sent.
+        /// Ends what refused mails have shown, some time after the last one: wrong addresses say nothing of the server
+        /// for as long as no other mail is sent. Fewer than show anything stay, however far apart they are: a server
+        /// that refuses every mail is found where few are sent, too.
         mutating func lapse(now: Int64) {
-            guard !mailsFailed.isEmpty, (now - mailFailedAt).magnitude >= refusalsCountFor.magnitude else { return }
+            guard mailsFailed.count >= mailsFailedMax, (now - mailFailedAt).magnitude >= refusalsCountFor.magnitude
+            else { return }
             mailsFailed = []
             if isOfMails { (problem, isOfMails) = (nil, false) }
         }
