@@ -1,3 +1,4 @@
+import HatoModel
 import HatoRPC
 import Testing
 
@@ -146,7 +147,11 @@ struct EmailAddressTests {
     private static let storedWithoutMails: [(typed: String, stored: String)] = {
         let longInASCII = "a@" + String(repeating: "鳩", count: 60) + ".jp"
         let (short, long) = (String(repeating: "\u{23A}", count: 32), String(repeating: "\u{2C65}", count: 32))
-        return [("a\u{37E}b@b.co", "a;b@b.co"), (longInASCII, longInASCII), (short + "@b.co", long + "@b.co")]
+        let (one, two) = (String(repeating: "\u{958}", count: 21), String(repeating: "\u{915}\u{93C}", count: 21))
+        return [
+            ("a\u{37E}b@b.co", "a;b@b.co"), (longInASCII, longInASCII), (short + "@b.co", long + "@b.co"),
+            (one + "@b.co", two + "@b.co"),
+        ]
     }()
 
     /// Stored by an earlier version; the normalised form is one as well.
@@ -154,6 +159,9 @@ struct EmailAddressTests {
         #expect(EmailAddress.normalised(typed, bytesMax: 254) == stored)
         #expect(EmailAddress.normalised(stored, bytesMax: 254) == stored)
         #expect(!EmailAddress.isMailable(stored))
+        var row = Auth.Users.Row(uid: "masuo")
+        row.email = typed
+        #expect(row.hasAddressWithoutMails)
     }
 }
 

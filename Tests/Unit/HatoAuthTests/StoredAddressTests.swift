@@ -56,6 +56,10 @@ struct StoredAddressTests {
         let bench = try await bench()
         let request = await wireError { try await bench.request(.passwordReset, Self.email) }
         #expect(request?.reason == "INVALID_EMAIL")
+        let origin = try await bench.origin(try await bench.signIn(Self.email))
+        let own = await wireError { try await bench.request(.verifyEmail, by: origin) }
+        #expect(own?.reason == "INVALID_EMAIL")
+        #expect(try await bench.queue().isEmpty)
         let other = "a" + Self.email
         #expect(await wireError { try await bench.signUp(other) }?.reason == "INVALID_EMAIL")
         var update = Auth.Users.Update(uid: "masuo")

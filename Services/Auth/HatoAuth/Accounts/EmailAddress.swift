@@ -1,5 +1,6 @@
 import Foundation
 import HatoMail
+public import HatoModel
 
 /// Validates and normalises e-mail addresses: lower case, composed (NFC), the domain in its Unicode form however it was
 /// typed (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
@@ -8,9 +9,9 @@ enum EmailAddress {
     /// characters than what was typed, and the domain in ASCII longer labels.
     static func isMailable(_ address: String) -> Bool { (try? MailAddress(address, field: "email")) != nil }
 
-    /// Nil for a text that no account has as its address: there is exactly one `@`, a local part of at most 64 bytes
-    /// without spaces and quotes, and a domain of two labels or more. An earlier version has stored some to which no
-    /// mail can be sent (`isMailable`).
+    /// Nil for a text that is no address: there is exactly one `@`, a local part without spaces and quotes, and a
+    /// domain of two labels or more. No mail can be sent to some (`isMailable`), such as those with a local part of
+    /// more than 64 bytes. An earlier version has stored some of these: letters are longer in lower case, or composed.
     static func normalised(_ text: String, bytesMax: Int) -> String? {
         guard text.utf8.count <= bytesMax else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -56,11 +57,8 @@ enum EmailAddress {
 
     private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
-    /// Dot-separated atoms (RFC 5322 §3.2.3), plus letters of every script beyond ASCII (RFC 6531). The normalised form
-    /// of 64 bytes is one too: some letters are longer in lower case.
+    /// Dot-separated atoms (RFC 5322 §3.2.3), plus letters of every script beyond ASCII (RFC 6531).
     private static func isLocalPart(_ text: Substring) -> Bool {
-        let isPlain = text.utf8.allSatisfy { $0 < 0x80 }
-        guard (1...(isPlain ? 64 : 96)).contains(text.utf8.count) else { return false }
         let atoms = text.split(separator: ".", omittingEmptySubsequences: false)
         return atoms.allSatisfy { atom in !atom.isEmpty && atom.unicodeScalars.allSatisfy(isAtomScalar) }
     }
@@ -99,5 +97,15 @@ enum EmailAddress {
             false
         default: true
         }
+    }
+}
+
+extension Auth.Users.Row {
+    /// Whether the e-mail address of the row can be imported, and no mail can be sent to it.
+    public var hasAddressWithoutMails: Bool {
+        guard let email, let address = EmailAddress.normalised(email, bytesMax: AuthLimits().emailBytesMax) else {
+            return false
+        }
+        return !EmailAddress.isMailable(address)
     }
 }

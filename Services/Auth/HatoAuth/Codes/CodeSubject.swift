@@ -65,6 +65,13 @@ struct CodeSubject: Sendable {
                     FieldProblem("email", "MISSING_EMAIL", "The account has no e-mail address")
                 ])
             }
+            // An earlier version has stored some.
+            guard EmailAddress.isMailable(to) else {
+                throw AuthError.invalidFields([
+                    FieldProblem(
+                        "email", "INVALID_EMAIL", "No mail can be sent to the address of the account; change it first")
+                ])
+            }
             return try free(to, of: own, in: rows)
         case .email(let email):
             guard let found = try AccountRows.find(.email(email), in: rows) else {

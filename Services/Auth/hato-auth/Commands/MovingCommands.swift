@@ -37,6 +37,9 @@ extension UsersCommand {
                 for (name, count) in lost.sorted(by: { $0.key < $1.key }) {
                     output.complain("\(count) accounts have \(name), which is not kept")
                 }
+                if upload.withoutMails > 0 {
+                    output.complain("\(upload.withoutMails) accounts have an e-mail address that gets no mail")
+                }
                 try output.show([
                     "accounts": .number(Double(users.count)), "imported": .number(Double(upload.counts.imported)),
                     "refused": .number(Double(upload.counts.refused)),

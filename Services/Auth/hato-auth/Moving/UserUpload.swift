@@ -1,3 +1,4 @@
+import HatoAuth
 import HatoCommand
 import HatoModel
 
@@ -15,6 +16,8 @@ struct UserUpload {
     /// What no two accounts of a call may have in common.
     private var names: Set<String> = []
     private(set) var counts: MovingProgress
+    /// Accounts whose e-mail address gets no mail.
+    private(set) var withoutMails = 0
 
     init(client: CommandClient, output: CommandOutput, start: JSONObject, counts: MovingProgress) {
         self.client = client
@@ -43,6 +46,7 @@ struct UserUpload {
         page.append((number, row))
         pageBytes += row.json.encoded.count
         names.formUnion(Self.names(row))
+        if row.hasAddressWithoutMails { withoutMails += 1 }
     }
 
     /// An account that is not sent, because it cannot be read.
