@@ -167,10 +167,10 @@ public struct AuthLimits: Limits, Hashable {
         Limit("codes-minute", \.codes.perMinute, rate, "requests for codes of all addresses a minute in the long run"),
         Limit(
             "wrong-digits-per-address-burst", \.wrongDigitsPerAddress.burst, rate,
-            "wrong digits of codes from one address at once, then it may use long codes only; 0: no limit"),
+            "wrong digits of codes from one client at once, then it may use long codes only; 0: no limit by client"),
         Limit(
             "wrong-digits-per-address-minute", \.wrongDigitsPerAddress.perMinute, rate,
-            "wrong digits of codes from one address a minute in the long run"),
+            "wrong digits of codes from one client a minute in the long run"),
         Limit(
             "code-pause-ms", \.codePauseMs, 0...3_600_000,
             "milliseconds between two codes for one e-mail address or account; 0: none"),

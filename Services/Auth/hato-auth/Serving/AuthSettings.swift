@@ -130,7 +130,9 @@ enum AuthSettings {
         flag(
             "allow-private-providers", \.allowsPrivateProviders,
             "let providers be on this machine, over plain http too, and in private networks"),
-        flag("limit-loopback", \.limitsLoopback, "count attempts from loopback addresses too"),
+        flag(
+            "limit-loopback", \.limitsLoopback,
+            "count attempts from loopback addresses too; if not, nothing limits what one client there guesses"),
     ]
 
     private static let seconds = 0...3_153_600_000
