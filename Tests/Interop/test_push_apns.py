@@ -48,7 +48,9 @@ class APNsPushTest(PushTestCase):
         users, rounds = 1_250, 8
         tokens = (await self.apns.state())["providerTokens"]
         await self.apns.script(prefixes={
-            "aa": "gone", "bb": "bad", "cc": [{"response": "unavailable", "times": 2}]})
+            "aa": "gone", "bb": "bad", "cc": [{"response": "unavailable", "times": 2}],
+            # So that several are open at a time.
+            "dd": [{"response": "ok", "delayMs": 20, "times": 100_000}]})
         # These never had a push, so that a refusal is no sign of our mistake. A bad token is tried in the other
         # environment, whose service is the same stand-in here.
         dead = [await self.phone("aa") for _ in range(5)] + [await self.phone("bb") for _ in range(5)]
