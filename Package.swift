@@ -29,10 +29,12 @@ let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 
-func library(_ name: String, in folder: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func library(
+    _ name: String, in folder: String, _ dependencies: [Target.Dependency] = [], embedding: [String] = []
+) -> Target {
     .target(
         name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name),
-        swiftSettings: settings)
+        resources: embedding.map { .embedInCode($0) }, swiftSettings: settings)
 }
 
 func command(
@@ -140,7 +142,7 @@ let package = Package(
             [
                 "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules",
                 "HatoStorage", crypto, logging, metrics,
-            ]),
+            ], embedding: ["Shipped/chat.json", "Shipped/latest-message.json"]),
 
         // The operators' commands.
         command(
@@ -218,7 +220,9 @@ let package = Package(
         suite(
             "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],
             exclude: ["Tables", "README.md"]),
-        suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto]),
+        suite(
+            "Integration",
+            ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto, cryptoExtras]),
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
         suite(
             "Tidy",

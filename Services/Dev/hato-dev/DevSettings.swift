@@ -23,6 +23,10 @@ enum DevSettings {
                 help: "security rules for the default database, set at every start: a file, or chat for those of a chat"
             ),
             Setting(
+                "triggers", .text,
+                help: "triggers that come along and are set at every start, with commas between: chat, latest-message"
+            ),
+            Setting(
                 "allow-private-webhooks", .flag, default: "true",
                 help: "let webhooks go to this machine and private networks"),
             Setting(

@@ -25,6 +25,7 @@ struct DevStack: RunningService {
         // Before anything is started that would have to be stopped.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
         _ = try DevSettings.profiles(start.settings)
+        let triggers = try DevTriggers(start.settings)
         for service in ["auth", "messages", "notifier"] { _ = try start.backupPath(in: service) }
         let folder = try DevFolder(start.settings) { [logger = start.logger] in logger.warning("\($0)") }
         do {
@@ -38,6 +39,14 @@ struct DevStack: RunningService {
             let authAddress = ServiceAddress(host: auth.host, port: auth.port)
             let messages = try await MessagesPart(parts, auth: authAddress, rules: rules)
             let notifier = try await parts.startNotifier(auth: authAddress, messages: messages.address)
+            do {
+                try await triggers.set(
+                    at: RPCClientConfiguration(host: notifier.host, port: notifier.port)
+                        .with(credential: try folder.administratorKey()))
+            } catch {
+                await notifier.shutdown(grace: .zero)
+                throw error
+            }
             return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier, stores: stores)
         } catch {
             folder.leave()

@@ -4,7 +4,10 @@ public import HatoModel
 public struct NotifierLimits: Limits, Hashable {
     /// Devices of one user; a further one is refused.
     public var devicesPerUserMax = 32
-    /// Users or devices named in one `send` or trigger.
+    /// Devices without a user, of tokens that were named in place of devices; above, those go that were used the
+    /// longest time ago.
+    public var tokenDevicesMax = 100_000
+    /// Users, devices or tokens named in one `send` or trigger.
     public var recipientsMax = 1_000
     /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and
     /// counted.
@@ -44,7 +47,11 @@ public struct NotifierLimits: Limits, Hashable {
 
     public static let all: [Limit<NotifierLimits>] = [
         Limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user; a further one is refused"),
-        Limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one `send` or trigger"),
+        Limit(
+            "token-devices-max", \.tokenDevicesMax, 1...10_000_000,
+            "devices without a user, of tokens named in a trigger or `send`; above it the longest unused go"),
+        Limit(
+            "recipients-max", \.recipientsMax, 1...100_000, "users, devices or tokens named in one `send` or trigger"),
         Limit(
             "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
             "devices of one notification; more are refused, and left out of a trigger's recipients"),

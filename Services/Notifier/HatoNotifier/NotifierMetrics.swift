@@ -56,6 +56,7 @@ final class NotifierMetrics: Sendable {
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
+    private let invalidTokens = Counter(label: "hato_notifier_invalid_tokens_total")
     private let waiting = Gauge(label: "hato_notifier_changes_waiting")
     private let waitingOfDatabases = Mutex<[DatabaseName: Int]>([:])
     private let changesDropped = Counter(label: "hato_notifier_changes_dropped_full_total")
@@ -153,5 +154,6 @@ final class NotifierMetrics: Sendable {
     /// A change with texts that are too long for a trigger's condition.
     func conditionUndecided() { undecided.increment() }
     func recipientsLeftOut(_ count: Int) { leftOut.increment(by: count) }
+    func tokensLeftOut(_ count: Int) { invalidTokens.increment(by: count) }
     func feedHadGap() { gaps.increment() }
 }

@@ -81,7 +81,7 @@ extension Notifier {
         public static let fields = Fields<Self>(
             blank: Self(device: "", uid: "", platform: .webhook, createdAt: 0),
             .required("device", \.device, "The id of the device, `dev_…`"),
-            .required("uid", \.uid, "The user the device belongs to"),
+            .required("uid", \.uid, "The user the device belongs to; empty for a token without a user"),
             .required("platform", \.platform, "How the device is reached"),
             .optional("url", \.url, "The URL of a webhook; tokens and endpoints of other platforms are not shown"),
             .optional("environment", \.environment, "Of `apns`: which of Apple's services knows the device"),
@@ -98,7 +98,8 @@ extension Notifier {
                 "disabledReason", \.disabledReason,
                 """
                 Why a webhook is disabled: `gone`: the receiver responded with 410; `failing`: every attempt \
-                failed for 5 days. Devices of other platforms are removed when they are gone
+                failed for 5 days. Devices of other platforms are removed when they are gone, except tokens without a \
+                user, which stay disabled
                 """
             ),
             .required("createdAt", \.createdAt, "When it was registered first, in milliseconds since 1970"),

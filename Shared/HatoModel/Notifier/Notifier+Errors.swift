@@ -52,7 +52,7 @@ extension Notifier.Triggers.Set {
             MethodError(
                 .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
                 "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "invalid_badge", "invalid_url", "unsupported_platform"),
+                "invalid_badge", "invalid_url", "unsupported_platform", "invalid_platform_member", "invalid_data"),
             MethodError(.resourceExhausted, "too_many_triggers"),
         ], .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
 }
@@ -68,11 +68,18 @@ extension Notifier.Send {
         [
             MethodError(
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "invalid_badge", "invalid_url", "invalid_platform_member"),
+                "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform"),
             MethodError(.failedPrecondition, "device_disabled"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
         ], .unknownDevice)
+}
+extension Notifier.SendToDevice {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "invalid_recipients", "invalid_payload", "invalid_badge", "invalid_ttl", "invalid_key",
+            "invalid_data", "invalid_platform_member", "too_big")
+    ]
 }
 extension Notifier.Status { public static let errors = [MethodError(.notFound, "notification_not_found")] }
 extension Notifier.Follow { public static let errors: [MethodError] = .follow }

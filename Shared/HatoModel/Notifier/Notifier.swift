@@ -18,7 +18,7 @@ public enum Notifier {
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
         Webpush.Key.self, Apps.List.self, Apps.Check.self, Apps.Reload.self, Apps.Resume.self,
         Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
-        Send.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
+        Send.self, SendToDevice.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
     ]
 

@@ -3,6 +3,7 @@ extension Notifier {
     public struct SendTarget: FieldObject, Hashable {
         public var uids: [String]?
         public var devices: [String]?
+        public var tokens: [NamedToken]?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -14,12 +15,19 @@ extension Notifier {
                 """
                 These devices, 1 to 1,000; all must be registered and active (`device_not_found`, \
                 `device_disabled`)
+                """),
+            .optional(
+                "tokens", \.tokens,
+                """
+                These tokens, 1 to 1,000, registered or not: one without a device gets one without a user. Tokens \
+                that are known to be gone are passed over
                 """))
 
         private init() {}
 
         public init(uids: [String]) { self.uids = uids }
         public init(devices: [String]) { self.devices = devices }
+        public init(tokens: [NamedToken]) { self.tokens = tokens }
     }
 
     /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
@@ -39,7 +47,9 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
-            .required("to", \.to, "The recipients: exactly one of `uids` and `devices`; at most 10,000 devices in all"),
+            .required(
+                "to", \.to,
+                "The recipients: exactly one of `uids`, `devices` and `tokens`; at most 10,000 devices in all"),
             .required(
                 "notification", \.notification, "The shown text: a title, a body or both; `data` alone is refused"),
             .optional(
@@ -159,7 +169,7 @@ extension Notifier {
                 "delivery", \.delivery,
                 "The id of the delivery: the `webhook-id` header of every attempt"),
             .required("device", \.device, "The id of the device, `dev_…`"),
-            .required("uid", \.uid, "The user of the device"),
+            .required("uid", \.uid, "The user of the device; empty for a token without a user"),
             .required(
                 "state", \.state,
                 """

@@ -93,51 +93,17 @@ extension Notifier {
         case deleted
     }
 
-    /// The users that a trigger notifies: exactly one of the members.
-    public struct Recipients: FieldObject, Hashable {
-        public var uids: [String]?
-        public var uidsAt: String?
-        public var uidField: String?
-        public var tokenField: String?
-
-        public static let fields = Fields<Self>(
-            blank: Self(),
-            .optional("uids", \.uids, "The uids, 1 to 1,000"),
-            .optional(
-                "uidsAt", \.uidsAt,
-                """
-                The path of a node whose keys are the uids, at most 100,000, e.g. `/chats/{chat}/members`; \
-                `{chat}` is replaced by the key that the pattern matched
-                """
-            ),
-            .optional(
-                "uidField", \.uidField,
-                """
-                The field of the change whose value is the uid, e.g. `after.to`. A number or boolean counts as \
-                its JSON text; no user is notified if the field is missing, an object, or longer than 512 bytes
-                """),
-            .optional(
-                "tokenField", \.tokenField,
-                "Not supported yet: refused with `unsupported_platform`"))
-
-        private init() {}
-
-        public init(uids: [String]) { self.uids = uids }
-        public init(uidsAt: String) { self.uidsAt = uidsAt }
-        public init(uidField: String) { self.uidField = uidField }
-        public init(tokenField: String) { self.tokenField = tokenField }
-    }
-
     /// Turns changes at paths of a pattern into notifications.
     public struct Trigger: FieldObject, Hashable {
         public var id: String
         public var database: String
         public var pattern: FeedPattern
-        public var on: [ChangeType]
+        public var on: [TriggerEvent]
         public var recipients: Recipients
         public var notification: NotificationText
         public var data: [String: String]?
         public var options: DeliveryOptions?
+        public var platforms: PlatformMembers?
         public var when: String?
 
         public static let fields = Fields<Self>(
@@ -152,12 +118,16 @@ extension Notifier {
                 The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces matches \
                 any one key. At most 32 keys, and each name once
                 """),
-            .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
+            .required(
+                "on", \.on,
+                """
+                The kinds of change that fire it, at least one; `written` is all three; a repeated one counts once
+                """),
             .required(
                 "recipients", \.recipients,
                 """
-                The users it notifies, except the author of the change: exactly one of `uids`, `uidsAt` and \
-                `uidField`
+                Whom it notifies, except the author of the change: one or more of `uids`, `uidsAt`, `uidsIn`, \
+                `uidField`, and `tokenField` or `tokenAt`. A device that is found twice gets one delivery
                 """),
             .required(
                 "notification", \.notification, "The shown text, with templates as in `notifier.triggers.set`"),
@@ -165,6 +135,7 @@ extension Notifier {
                 "data", \.data,
                 "Values for the receiving app, with templates: strings by name"),
             .optional("options", \.options, "Options of the deliveries"),
+            .optional("platforms", \.platforms, "Members of the platforms' own"),
             .optional(
                 "when", \.when,
                 "The condition, as in `notifier.triggers.set`"))
@@ -187,11 +158,12 @@ extension Notifier.Triggers {
         public var id: String
         public var database: String?
         public var pattern: FeedPattern
-        public var on: [Notifier.ChangeType]
+        public var on: [Notifier.TriggerEvent]
         public var recipients: Notifier.Recipients
         public var notification: Notifier.NotificationText
         public var data: [String: String]?
         public var options: Notifier.DeliveryOptions?
+        public var platforms: Notifier.PlatformMembers?
         public var when: String?
 
         public static let fields = Fields<Self>(
@@ -207,19 +179,25 @@ extension Notifier.Triggers {
                 The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`; a name in braces matches \
                 any one key. At most 32 keys, and each name once
                 """),
-            .required("on", \.on, "The kinds of change that fire it, at least one; a repeated one counts once"),
+            .required(
+                "on", \.on,
+                """
+                The kinds of change that fire it, at least one; `written` is all three; a repeated one counts once
+                """),
             .required(
                 "recipients", \.recipients,
                 """
-                The users it notifies, except the author of the change: exactly one of `uids`, `uidsAt` and \
-                `uidField`
+                Whom it notifies, except the author of the change: one or more of `uids`, `uidsAt`, `uidsIn`, \
+                `uidField`, and `tokenField` or `tokenAt`. A device that is found twice gets one delivery
                 """),
             .required(
                 "notification", \.notification,
                 """
                 The shown text: a title, a body or both, with templates: `{after.a.b}` and \
-                `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`; missing \
-                values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty
+                `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`, \
+                `{author.name}` (what stands at `/users/{uid}/name` of the author when the trigger fires); \
+                `{a|b}` is the first of them that is not empty; missing values are empty; `{{` and `}}` are \
+                braces. Nothing is sent if both are empty
                 """),
             .optional(
                 "data", \.data,
@@ -230,8 +208,20 @@ extension Notifier.Triggers {
                 """,
                 example: ["chat": "{chat}"]),
             .optional(
-                "options", \.options, "Options of the deliveries",
+                "options", \.options,
+                """
+                Options of the deliveries. `collapseKey`, `thread`, `image` and `link` are templates; an image or \
+                link that comes out as no https URL of at most 2,048 bytes is left out
+                """,
                 example: Notifier.DeliveryOptions(ttlSeconds: 3600)),
+            .optional(
+                "platforms", \.platforms,
+                "Members of the platforms' own, as in `notifier.send`; they are no templates",
+                example: {
+                    var members = Notifier.PlatformMembers()
+                    members.fcm = ["android": ["notification": ["channel_id": "messages"]]]
+                    return members
+                }()),
             .optional(
                 "when", \.when,
                 """
@@ -256,7 +246,7 @@ extension Notifier.Triggers {
         public var trigger: Notifier.Trigger {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
-                notification: notification, data: data, options: options, when: when)
+                notification: notification, data: data, options: options, platforms: platforms, when: when)
         }
 
         public struct Result: FieldObject, Hashable {
@@ -367,7 +357,12 @@ extension Notifier.Triggers {
                     "Whether pattern and type match and `when` is true; otherwise nothing else is present"),
                 .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
                 .optional("recipients", \.recipients, "The uids that the trigger selects, without the author"),
-                .optional("devices", \.devices, "The number of active devices of these users"),
+                .optional(
+                    "devices", \.devices,
+                    """
+                    The number of devices it would go to: active devices of these users, and valid tokens that are \
+                    not those of the author and not known to be gone
+                    """),
                 .optional(
                     "notification", \.notification, "The text that would be shown; absent if nothing would be sent"),
                 .optional("data", \.data, "What the receiving app would get; absent if nothing would be sent"),

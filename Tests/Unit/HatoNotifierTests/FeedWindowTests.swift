@@ -83,7 +83,7 @@ import Testing
                     continue
                 }
                 if round < 200, Int.random(in: 0..<8, using: &random) == 0 {
-                    window.wait(for: .node(try TreePath(firing.change.path)), beside: nil, firing)
+                    window.wait(for: .node(try TreePath(firing.change.path)), beside: [], firing)
                     continue
                 }
                 let name = "\(firing.index) \(firing.change.path)"
@@ -160,7 +160,7 @@ import Testing
         for version in UInt64(1)...3 { passes.append(changes(version, Self.patterns)) }
         let need = FeedReadings.Need.recipients(try TreePath("/members"))
         let first = try passes.next()
-        passes.window.wait(for: need, beside: nil, first)
+        passes.window.wait(for: need, beside: [], first)
         for version in 1...3 {
             let path = try passes.next().change.path
             #expect(path == "/\(version)/1")

@@ -383,8 +383,13 @@ import Testing
             let refused = await refusal(change)
             #expect(refused?.code == .invalidArgument && refused?.data["parameter"]?.string == parameter)
         }
-        let token = await refusal { $0.recipients = .init(tokenField: "after.token") }
-        #expect(token?.reason == "unsupported_platform" && token?.data["parameter"] == "recipients.tokenField")
+        let token = await refusal { $0.recipients = .init(tokenField: "after.token", platform: .webhook) }
+        #expect(token?.reason == "unsupported_platform" && token?.data["parameter"] == "recipients.platform")
+        let member = await refusal {
+            $0.platforms = .init()
+            $0.platforms?.fcm = ["token": "x"]
+        }
+        #expect(member?.reason == "invalid_platform_member" && member?.data["parameter"] == "platforms")
         let condition = await refusal { $0.when = "after.kind == 'x' && c" }
         #expect(condition?.code == .invalidArgument && condition?.reason == "invalid_condition")
         #expect(condition?.message.contains("line 1, column 22: Unknown variable 'c'") == true)

@@ -110,28 +110,94 @@ import Testing
         #expect(error?.data["reason"] == "empty_notification")
     }
 
-    @Test func theAuthorIsNeverNotified() throws {
-        let keys = ["u1", "u2", "u3"]
-        #expect(try compiled(trigger()).uids(change(), keys: keys) == ["u2", "u3"])
-        #expect(try compiled(trigger(.init(uids: ["u1", "u9"]))).uids(change(), keys: []) == ["u9"])
-        let field = try compiled(trigger(.init(uidField: "after.to")))
-        #expect(field.uids(change(after: ["to": "u1"]), keys: []).isEmpty)
-        #expect(field.uids(change(after: ["to": "u2"]), keys: []) == ["u2"])
-        #expect(field.uids(change(after: ["to": ""]), keys: []).isEmpty)
-        #expect(try compiled(trigger()).uids(change(uid: nil), keys: keys) == keys)
+    @Test func recipientsAreReadWhereTheTriggerSays() throws {
+        func query(_ recipients: Notifier.Recipients, _ change: FeedChange) throws -> RecipientQuery? {
+            try compiled(trigger(recipients)).recipients.query(change)
+        }
+        #expect(try compiled(trigger()).recipients.query(change())?.keys?.text == "/chats/c1/members")
+        #expect(try query(.init(uids: ["u1"]), change())?.uids == ["u1"])
+        #expect(try query(.init(uidsIn: "/chats/{chat}/ids"), change())?.values?.text == "/chats/c1/ids")
+        #expect(try query(.init(uidField: "after.to"), change(after: ["to": "u2"]))?.uids == ["u2"])
+        #expect(try query(.init(uidField: "after.to"), change(after: ["to": ""])) == nil)
+        let token = Notifier.Recipients(tokenField: "after.token", platform: .fcm)
+        #expect(try query(token, change(after: ["token": "t1"]))?.token == "t1")
+        #expect(try query(token, change(after: ["token": ""])) == nil)
+        var both = Notifier.Recipients(uidsIn: "/chats/{chat}/ids")
+        (both.tokenAt, both.platform) = ("/users/{uid}/{chat}", .fcm)
+        let found = try query(both, change())
+        #expect(found?.tokenPath?.path(of: "u2")?.text == "/users/u2/c1" && found?.author == "u1")
+        #expect(found?.tokenPath?.path(of: "u/2") == nil)
     }
 
-    @Test func recipientsAreReadWhereTheTriggerSays() throws {
-        #expect(try compiled(trigger()).recipientsPath(change())?.text == "/chats/c1/members")
-        #expect(try compiled(trigger(.init(uids: ["u1"]))).recipientsPath(change()) == nil)
+    @Test func simpleRecipientsShareTheirLists() throws {
+        func source(_ recipients: Notifier.Recipients) throws -> RecipientLists.Source? {
+            try compiled(trigger(recipients)).source(change(after: ["to": "u2"]))
+        }
+        #expect(try source(.init(uids: ["u1"])) == .named(by: "t1"))
+        #expect(try source(.init(uidsAt: "/m")) == .keys(of: TreePath("/m")))
+        #expect(try source(.init(uidField: "after.to")) == .user("u2"))
+        var several = Notifier.Recipients(uidsAt: "/m")
+        several.uids = ["u1"]
+        let (query, keys) = (try source(several), RecipientLists.Source.keys(of: try TreePath("/m")))
+        #expect(query?.need != nil && query != keys)
+    }
+
+    @Test func theFirstPlaceThatIsNotEmptyIsTaken() throws {
+        var change = change(after: ["a": "", "b": "二", "c": "三"])
+        #expect(try filled("{after.a|after.b|after.c}!{after.a|after.no}", change) == "二!")
+        #expect(try filled("{after.a|chat} {author.name|after.c}", change) == "c1 三")
+        change.authorName = "マスオ"
+        #expect(try filled("{author.name|after.c}", change) == "マスオ")
+        for wrong in ["{after.a|}", "{|after.a}", "{after.a|other}", "{author}", "{author.uid}"] {
+            #expect(throws: ArgumentError.self) { try Template(wrong, parameters: names) }
+        }
+    }
+
+    @Test func optionsOfATriggerAreFilledOrStandAsTheyAre() throws {
+        var set = trigger()
+        var options = Notifier.DeliveryOptions()
+        (options.thread, options.image, options.link) = ("room:{chat}", "{after.photo}", "https://example.com/{chat}")
+        (options.badge, options.sound, options.priority) = (1, "default", .high)
+        options.interruptionLevel = .timeSensitive
+        set.options = options
+        set.platforms = .init()
+        set.platforms?.fcm = ["android": ["ttl": "1s"]]
+        let commit = FeedCommit(version: 7, epoch: "e", time: 1_000, changes: [])
+        let settings = CompiledTrigger.Settings(limits: NotifierLimits(), timeToLive: .seconds(60), now: 5_000)
+        func new(_ photo: String) throws -> NewNotification? {
+            let change = change(after: ["senderName": "a", "photo": .string(photo)])
+            return try compiled(set).notification(for: change, in: commit, settings: settings)
+        }
+        let filled = try #require(try new("https://example.com/p.png"))
+        #expect(filled.options?.thread == "room:c1" && filled.options?.image == "https://example.com/p.png")
+        #expect(filled.options?.link == "https://example.com/c1" && filled.options?.badge == 1)
+        #expect(filled.options?.sound == "default" && filled.options?.interruptionLevel == .timeSensitive)
+        #expect(filled.platforms == set.platforms)
+        for photo in ["http://example.com/p.png", "", "https://example.com/" + String(repeating: "p", count: 2_048)] {
+            let options = try #require(try new(photo)).options
+            #expect(options?.image == nil && options?.link != nil, "\(photo.prefix(30))")
+        }
+    }
+
+    @Test func writtenIsEveryKindOfChange() throws {
+        var set = trigger()
+        set.on = [.written]
+        for type in Notifier.ChangeType.allCases {
+            var change = change()
+            change.type = type
+            #expect(try compiled(set).matches(change))
+            set.on = [.deleted]
+            #expect(try compiled(set).matches(change) == (type == .deleted))
+            set.on = [.written]
+        }
     }
 
     /// Messages would refuse to read there, for every change again.
     @Test func aFieldNamesNoPathThatHasNoKeys() throws {
         let compiled = try compiled(trigger(.init(uidsAt: "/groups/{after.group}")))
-        #expect(compiled.recipientsPath(change(after: ["group": "g"]))?.text == "/groups/g")
+        #expect(compiled.recipients.query(change(after: ["group": "g"]))?.keys?.text == "/groups/g")
         for wrong in [".priority", "g/.priority", "a.b", "$"] {
-            #expect(compiled.recipientsPath(change(after: ["group": .string(wrong)])) == nil, "\(wrong)")
+            #expect(compiled.recipients.query(change(after: ["group": .string(wrong)])) == nil, "\(wrong)")
         }
     }
 
@@ -266,13 +332,34 @@ import Testing
         #expect(parameter { $0.notification.title = "{x}" } == "notification.title")
         #expect(parameter { $0.data = ["k": "{"] } == "data.k")
         #expect(parameter { $0.options = .init(collapseKey: "{no}") } == "options.collapseKey")
-        #expect(parameter { $0.recipients.uids = ["u1"] } == "recipients")
         #expect(parameter { $0.recipients.uidsAt = nil } == "recipients")
         #expect(parameter { $0.recipients = .init(uids: []) } == "recipients.uids")
         #expect(parameter { $0.recipients = .init(uidsAt: "members") } == "recipients.uidsAt")
         #expect(parameter { $0.recipients = .init(uidField: "to") } == "recipients.uidField")
-        #expect(parameter { $0.recipients = .init(tokenField: "after.token") } == "recipients.tokenField")
-        #expect(parameter { $0.recipients.tokenField = "after.token" } == "recipients")
+        #expect(parameter { $0.recipients = .init(uidsIn: "ids") } == "recipients.uidsIn")
+        #expect(
+            parameter { $0.recipients = .init(tokenField: "token", platform: .fcm) } == "recipients.tokenField")
+        #expect(
+            parameter { $0.recipients = .init(tokenField: "after.token", platform: nil) } == "recipients.platform")
+        #expect(
+            parameter { $0.recipients = .init(tokenField: "after.token", platform: .webpush) }
+                == "recipients.platform")
+        #expect(parameter { $0.recipients.platform = .fcm } == "recipients.platform")
+        #expect(parameter { $0.recipients.app = "a" } == "recipients.app")
+        func token(_ path: String, _ change: (inout Notifier.Recipients) -> Void = { _ in }) -> String? {
+            parameter { trigger in
+                (trigger.recipients.tokenAt, trigger.recipients.platform) = (path, .fcm)
+                change(&trigger.recipients)
+            }
+        }
+        #expect(token("/users/{uid}/fcm_token") == nil)
+        #expect(token("/users/fcm_token") == "recipients.tokenAt")
+        #expect(token("users/{uid}") == "recipients.tokenAt")
+        #expect(token("/users/{uid}") { $0.uidsAt = nil } == "recipients.tokenAt")
+        #expect(token("/users/{uid}") { $0.tokenField = "after.token" } == "recipients.tokenAt")
+        var link = Notifier.DeliveryOptions()
+        link.link = "http://example.com"
+        #expect(parameter { $0.options = link } == "options.link")
         #expect(parameter { $0.when = "after.kind" } == "when")
         #expect(parameter { $0.when = "other == 'x'" } == "when")
     }

@@ -71,7 +71,7 @@ struct Registration: Sendable {
 }
 
 extension StoreReading {
-    fileprivate func device(at addressKey: RecordKey) throws -> DeviceRecord? {
+    func device(at addressKey: RecordKey) throws -> DeviceRecord? {
         guard let name = try value(addressKey) else { return nil }
         return try readable(DeviceRecord.self, DeviceRecord.key(String(decoding: name, as: UTF8.self)))
     }

@@ -25,6 +25,30 @@ struct RequestChecks: Sendable {
         for uid in uids { try key(uid, parameter, bytesMax: limits.uidBytesMax) }
     }
 
+    /// Devices without users for these tokens, in their order.
+    func tokens(
+        _ tokens: [Notifier.NamedToken], _ outbox: Outbox
+    ) throws(RPCError) -> [DeviceRecord] {
+        guard !tokens.isEmpty, tokens.count <= limits.recipientsMax else {
+            throw .invalidArgument(
+                "to.tokens", reason: "invalid_recipients", "to.tokens names 1 to \(limits.recipientsMax)")
+        }
+        var devices: [DeviceRecord] = []
+        for (index, named) in tokens.enumerated() {
+            let parameter = "to.tokens[\(index)]"
+            try key(named.app, "\(parameter).app")
+            guard let app = TokenApp(named.platform, app: named.app) else {
+                throw .invalidArgument(
+                    "\(parameter).platform", reason: "unsupported_platform", "Tokens are those of apns and fcm")
+            }
+            do { devices.append(try app.device(outbox.newID("dev_"), with: named.token, at: outbox.time.now())) } catch
+            {
+                throw .invalidArgument("\(parameter).token", reason: error.reason, error.message)
+            }
+        }
+        return devices
+    }
+
     func text(_ text: Notifier.NotificationText) throws(RPCError) {
         guard text.title?.isEmpty == false || text.body?.isEmpty == false else {
             throw .invalidArgument(
@@ -42,9 +66,16 @@ struct RequestChecks: Sendable {
         try size(trigger.notification.body, "notification.body", limits.bodyBytesMax)
         try data(trigger.data)
         try options(trigger.options)
+        try size(trigger.options?.image, "options.image", Self.linkBytesMax)
+        try size(trigger.options?.link, "options.link", Self.linkBytesMax)
+        try platforms(trigger.platforms)
         if let uids = trigger.recipients.uids { try self.uids(uids, "recipients.uids") }
         try size(trigger.recipients.uidsAt, "recipients.uidsAt", TreeLimits.pathBytesMax)
+        try size(trigger.recipients.uidsIn, "recipients.uidsIn", TreeLimits.pathBytesMax)
         try size(trigger.recipients.uidField, "recipients.uidField", TreeLimits.pathBytesMax)
+        try size(trigger.recipients.tokenField, "recipients.tokenField", TreeLimits.pathBytesMax)
+        try size(trigger.recipients.tokenAt, "recipients.tokenAt", TreeLimits.pathBytesMax)
+        try key(trigger.recipients.app, "recipients.app")
     }
 
     func data(_ data: [String: String]?) throws(RPCError) {
@@ -90,16 +121,19 @@ struct RequestChecks: Sendable {
 
     /// An absolute https URL of at most 2,048 bytes.
     func link(_ text: String?, _ parameter: String) throws(RPCError) {
-        guard let text, !Self.isLink(text) else { return }
-        throw .invalidArgument(
-            parameter, reason: "invalid_url",
-            "\(parameter) is an https URL of at most 2,048 bytes, e.g. https://example.com/chats/c1")
+        if let text, !Self.isLink(text) { throw Self.noLink(parameter) }
     }
 
     static let linkBytesMax = 2_048
 
     static func isLink(_ text: String) -> Bool {
         text.utf8.count <= linkBytesMax && (try? StrictURL(text))?.scheme == "https"
+    }
+
+    static func noLink(_ parameter: String) -> RPCError {
+        .invalidArgument(
+            parameter, reason: "invalid_url",
+            "\(parameter) is an https URL of at most 2,048 bytes, e.g. https://example.com/chats/c1")
     }
 
     func page(_ limit: Int?) throws(RPCError) -> Int {
@@ -127,7 +161,7 @@ struct RequestChecks: Sendable {
         }
     }
 
-    private func size(_ text: String?, _ parameter: String, _ bytesMax: Int) throws(RPCError) {
+    func size(_ text: String?, _ parameter: String, _ bytesMax: Int) throws(RPCError) {
         guard let text, text.utf8.count > bytesMax else { return }
         throw .invalidArgument(parameter, reason: "too_big", "\(parameter) has at most \(bytesMax) bytes")
     }

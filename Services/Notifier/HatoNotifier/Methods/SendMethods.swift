@@ -69,15 +69,17 @@ struct SendMethods: NotifierMethods {
     }
 
     private func recipients(_ target: Notifier.SendTarget) throws -> NewNotification.Recipients {
-        switch (target.uids, target.devices) {
-        case (let uids?, nil):
+        switch (target.uids, target.devices, target.tokens) {
+        case (let uids?, nil, nil):
             try checks.uids(uids, "to.uids")
             return .uids(uids)
-        case (nil, let devices?):
+        case (nil, let devices?, nil):
             try checks.uids(devices, "to.devices")
             return .devices(devices)
+        case (nil, nil, let tokens?): return .tokens(try checks.tokens(tokens, outbox))
         default:
-            throw RPCError.invalidArgument("to", reason: "invalid_recipients", "Give exactly one of uids, devices")
+            throw RPCError.invalidArgument(
+                "to", reason: "invalid_recipients", "Give exactly one of uids, devices, tokens")
         }
     }
 

@@ -73,7 +73,8 @@ struct TriggerMethods: NotifierMethods {
         let record = try await store.read { try $0.record(TriggerRecord.self, TriggerRecord.key(request.id)) }
         guard let trigger = record?.trigger else { throw NotifierError.triggerNotFound(request.id) }
         let compiled = try CompiledTrigger(trigger, limits: configuration.limits)
-        guard case .exact(let parameters) = compiled.pattern.match(request.path), trigger.on.contains(request.type)
+        guard case .exact(let parameters) = compiled.pattern.match(request.path),
+            trigger.on.contains(where: { $0.includes(request.type) })
         else {
             return .init(matches: false)
         }
@@ -82,37 +83,73 @@ struct TriggerMethods: NotifierMethods {
             before: request.before, after: request.after, uid: request.uid)
         for parameter in parameters { change.parameters[parameter.name] = parameter.key.text }
         guard compiled.truth(change).fires else { return .init(matches: false) }
-        var keys: [String] = []
-        if let path = compiled.recipientsPath(change) {
-            guard let messages, let database = DatabaseName(rawValue: trigger.database) else {
-                throw NotifierError.noFeed
-            }
-            let reservation = try await budget.reads.reserve(budget.recipientsRead)
-            defer { withExtendedLifetime(reservation) {} }
-            var reading = KeyReading(
-                messages, database, path, configuration.limits, textBytesMax: budget.keysTextMax)
-            while let part = try await reading.next() { keys += part }
+        if compiled.namesAuthor, let path = change.authorNamePath {
+            change.authorName = try await source(of: trigger).text(path)
         }
+        let found = try await recipients(of: compiled, change)
         let now = configuration.time.now()
         let commit = FeedCommit(version: 0, epoch: "", time: now, changes: [change])
         let settings = CompiledTrigger.Settings(
             limits: configuration.limits, timeToLive: configuration.delivery.timeToLive, now: now)
-        let uids = compiled.uids(change, keys: keys)
         let new = compiled.notification(for: change, in: commit, settings: settings)
         var result = Notifier.Triggers.Test.Result(matches: true)
         result.params = change.parameters
-        result.recipients = uids
+        result.recipients = found.uids
         // Without a text nothing is sent.
-        result.devices =
-            new == nil
-            ? 0
-            : try await store.read { snapshot in
-                try Set(uids).reduce(0) { try $0 + snapshot.devices(of: $1).count { $0.state == .active } }
-            }
+        result.devices = new == nil ? 0 : found.devices
         result.notification = new?.text
         result.data = new?.data
         result.collapseKey = new?.collapseKey
         return result
+    }
+
+    /// What the triggers of a database read.
+    private func source(of trigger: Notifier.Trigger) throws -> TriggerSource {
+        guard let messages, let database = DatabaseName(rawValue: trigger.database) else { throw NotifierError.noFeed }
+        return TriggerSource(
+            database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
+    }
+
+    /// The users that a trigger notifies of a change, and how many devices; writes nothing.
+    private func recipients(
+        of trigger: CompiledTrigger, _ change: FeedChange
+    ) async throws -> (uids: [String], devices: Int) {
+        guard let query = trigger.recipients.query(change) else { return ([], 0) }
+        guard query.keys != nil || query.values != nil || query.tokenPath != nil || query.token != nil else {
+            return try await devices(of: query.uids, [], without: change.uid)
+        }
+        let source = try source(of: trigger.trigger)
+        var uids: [String] = []
+        if let path = query.keys {
+            let reservation = try await budget.reads.reserve(budget.recipientsRead)
+            defer { withExtendedLifetime(reservation) {} }
+            var reading = KeyReading(
+                source.messages, source.database, path, configuration.limits, textBytesMax: budget.keysTextMax)
+            while let part = try await reading.next() { uids += part }
+        }
+        uids += try await source.uids(query)
+        return try await devices(of: uids, try await source.forms(query, of: uids), without: change.uid)
+    }
+
+    private func devices(
+        of uids: [String], _ forms: [DeviceRecord], without author: String?
+    ) async throws -> (uids: [String], devices: Int) {
+        var seen: Set<String> = []
+        let uids = uids.filter { !$0.isEmpty && $0 != author && seen.insert($0).inserted }
+        let devices = try await store.read { snapshot in
+            var devices: Set<String> = []
+            for uid in uids {
+                for device in try snapshot.devices(of: uid) where device.state == .active {
+                    devices.insert(device.device)
+                }
+            }
+            for form in forms {
+                let device = try snapshot.device(at: form.addressKey) ?? form
+                if device.state == .active, author == nil || device.uid != author { devices.insert(device.device) }
+            }
+            return devices.count
+        }
+        return (uids, devices)
     }
 
     /// A trigger goes, or another one for `database` takes its place: so do the cursors that no trigger needs any more,

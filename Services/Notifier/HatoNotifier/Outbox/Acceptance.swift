@@ -12,6 +12,8 @@ struct Acceptance {
     private var parts: [RecordKey: IdempotencyRecord] = [:]
     /// Devices of users that were asked for: the notifications of one batch go to few users, many times.
     private var devicesOfUsers: [String: [DeviceRecord]] = [:]
+    /// The devices of tokens, in the order in which the tokens were named.
+    private var namedDevices: [String] = []
 
     init(_ limits: NotifierLimits, _ policy: DeliveryPolicy) {
         self.limits = limits
@@ -34,7 +36,9 @@ struct Acceptance {
             collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
             path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes)
-        let accepted = AcceptedNotification(notification: id, recipients: devices.count)
+        var accepted = AcceptedNotification(notification: id, recipients: devices.count)
+        let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
+        accepted.deliveries = namedDevices.map { numbers[$0] }
         draft.begin(notification)
         if let idempotencyKey, let idempotency = new.idempotency {
             draft.writes.put(
@@ -63,7 +67,7 @@ struct Acceptance {
             return AcceptedNotification(
                 notification: former.notification, recipients: former.recipients, isRepetition: true)
         }
-        let recipients = part.recipients.drop { recipient in former?.through.map { recipient.uid <= $0 } ?? false }
+        let recipients = part.recipients.drop { recipient in former?.through.map { recipient.order <= $0 } ?? false }
         guard former != nil || !recipients.isEmpty else {
             return AcceptedNotification(notification: nil, recipients: 0)
         }
@@ -83,7 +87,7 @@ struct Acceptance {
             try draft.enqueue(new, of: record.notification, record.recipients + index, to: recipient)
         }
         record.recipients += recipients.count
-        record.through = part.isLast ? nil : recipients.last?.uid ?? record.through
+        record.through = part.isLast ? nil : recipients.last?.order ?? record.through
         draft.writes.put(key, record)
         parts[key] = record
         return AcceptedNotification(
@@ -121,6 +125,10 @@ struct Acceptance {
                 guard device.state == .active else { throw OutboxRefusal.disabledDevice(name) }
                 devices.append(device)
             }
+        case .tokens(let forms):
+            let named = try draft.devices(of: forms)
+            namedDevices = named.map(\.device)
+            devices = named.filter { $0.state == .active && seen.insert($0.device).inserted }
         case .part: break
         }
         return devices

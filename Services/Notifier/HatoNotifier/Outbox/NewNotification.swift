@@ -7,6 +7,9 @@ struct NewNotification: Sendable {
         case uids([String])
         /// Each must exist and be active.
         case devices([String])
+        /// The devices that have these tokens; where none has, the one that is given, without a user. Those that are
+        /// known to be gone are passed over.
+        case tokens([DeviceRecord])
         /// Some of those that a trigger notifies; its notification is accepted part by part.
         case part(RecipientPart)
     }
@@ -43,6 +46,8 @@ struct AcceptedNotification: Sendable, Hashable {
     var isRepetition = false
     /// Devices left out because there were more than one notification may go to.
     var leftOut = 0
+    /// Of tokens: the number of the delivery of each; nil: it is known to be gone.
+    var deliveries: [Int?] = []
 }
 
 /// The cursor of a feed on its way: moved only from where its reader believes it to be.

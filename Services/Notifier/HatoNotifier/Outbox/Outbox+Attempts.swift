@@ -102,7 +102,7 @@ private struct AttemptRecording {
             keep(device, former, in: &draft)
             return nil
         }
-        if device.platform == .webhook {
+        if device.platform == .webhook || device.staysKnown(after: ended.outcome) {
             keep(device, former, in: &draft)
         } else {
             device.delete(in: &draft.writes)

@@ -26,7 +26,9 @@ final class Outbox: Sendable {
     /// Rows that could not be read and were set aside.
     private let unreadable: Atomic<Int>
     private let logger: Logger
-    private let notices: ThrottledNotices
+    let notices: ThrottledNotices
+    /// Tokens that were used in place of devices since it was looked last how many devices they have.
+    let tokensUsed: Atomic<Int>
     /// Called when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
     /// The same for a provider queue.
@@ -68,6 +70,8 @@ final class Outbox: Sendable {
         self.metrics = metrics
         self.logger = logger
         notices = ThrottledNotices(logger)
+        // At the first use it is looked.
+        tokensUsed = Atomic(configuration.limits.tokenDevicesMax)
         waiting = counts.waiting
         unfinished = Atomic(counts.unfinished)
         givenUp = Atomic(counts.givenUp)
@@ -154,14 +158,19 @@ final class Outbox: Sendable {
     func accept(_ new: NewNotification) async throws -> AcceptedNotification {
         let id = newID("ntf_")
         let (limits, policy) = (limits, policy)
-        return try await change { draft in
+        let accepted = try await change { draft in
             var acceptance = Acceptance(limits, policy)
             return try acceptance.accept(new, id: id, in: &draft)
         }
+        if case .tokens(let forms) = new.recipients { await usedTokens(forms.count) }
+        return accepted
     }
 
     /// How many devices it would go to.
-    func count(_ new: NewNotification) async throws -> Int {
+    func count(_ new: NewNotification) async throws -> Int { try await trial(new).recipients }
+
+    /// What accepting it would come to; writes nothing.
+    func trial(_ new: NewNotification) async throws -> AcceptedNotification {
         let (limits, policy, waiting, time) = (limits, policy, waiting, time)
         // A transaction that writes nothing, so that the very same code decides.
         return try await store.write { transaction in
@@ -170,7 +179,7 @@ final class Outbox: Sendable {
                 var acceptance = Acceptance(limits, policy)
                 var counted = new
                 counted.idempotency = nil
-                return try acceptance.accept(counted, id: "", in: &draft).recipients
+                return try acceptance.accept(counted, id: "", in: &draft)
             }
         }.outcome
     }

@@ -50,7 +50,7 @@ struct DeliveryRecord: FieldObject {
     var key: RecordKey { DeliveryRecord.key(notification, index) }
     var lane: Lane { Lane(device: device, collapseKey: collapseKey) }
     var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
-    var owner: UserDigest { UserDigest(uid: uid) }
+    var owner: UserDigest { UserDigest(uid: uid, device: device) }
     /// Ends with the same bytes as `laneKey`.
     var waitingKey: RecordKey { RecordKey(.waiting).with(owner.value).with(sequenceVersion).with(sequenceIndex) }
     static let sequenceBytes = 12

@@ -4,6 +4,7 @@ import HatoPush
 /// A device and what only the notifier knows of it.
 struct DeviceRecord: FieldObject, Hashable {
     var device: String
+    /// Empty for a token that was named in place of a device, and that no user has registered.
     var uid: String
     var platform: Notifier.Platform
     /// Nil: `default`.
@@ -28,7 +29,7 @@ struct DeviceRecord: FieldObject, Hashable {
     var state: Notifier.DeviceState
     var disabledReason: String?
     var createdAt: Int64
-    /// When it was registered last; nil: at `createdAt`.
+    /// When it was registered last, or its token was used without a user; nil: at `createdAt`.
     var seenAt: Int64?
     /// Since when every attempt failed.
     var failingSince: Int64?
@@ -79,7 +80,7 @@ struct DeviceRecord: FieldObject, Hashable {
 
     static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
     var key: RecordKey { DeviceRecord.key(device) }
-    var owner: UserDigest { UserDigest(uid: uid) }
+    var owner: UserDigest { UserDigest(uid: uid, device: device) }
     var userKey: RecordKey { RecordKey(.deviceOfUser).with(uid).with(device) }
 
     /// A webhook belongs to its address and its user, everything else to the user that registered it last.
@@ -104,6 +105,11 @@ struct DeviceRecord: FieldObject, Hashable {
     /// Whose queue its deliveries wait in; nil: they have receivers of their own.
     var queue: ProviderQueue? { ProviderQueue(platform, app: app ?? Delivery.defaultApp) }
 
+    /// Its row among tokens without users; nil for a user's device.
+    var tokenKey: RecordKey? {
+        uid.isEmpty ? RecordKey(.tokenDevice).with(time: lastSeen).with(device) : nil
+    }
+
     /// When the app showed itself last.
     var lastSeen: Int64 { seenAt ?? createdAt }
 
@@ -112,6 +118,7 @@ struct DeviceRecord: FieldObject, Hashable {
         writes.delete(key)
         writes.delete(userKey)
         writes.delete(addressKey)
+        if let tokenKey { writes.delete(tokenKey) }
     }
 
     /// Throws when something in the store is not what it should be.
@@ -165,7 +172,8 @@ extension DeviceRecord {
         case .postponed, .rejected, .providerRefused: return .stays
         case .deviceGone(_, let since):
             // Registered again since: it works again, or the next attempt says so.
-            if lastSeen > since ?? circumstances.began { return .stays }
+            // A token without a user is used, not registered.
+            if !uid.isEmpty, lastSeen > since ?? circumstances.began { return .stays }
             return ends(.gone)
         case .tokenRefused:
             // The attempt was made before its environment changed, or before it was registered again.
@@ -249,6 +257,19 @@ extension DeviceRecord {
         return device
     }
 
+    /// A token without a user, to be known by this name.
+    init(_ token: String, of app: TokenApp, named name: String, at now: Int64) {
+        self.init(device: name, uid: "", platform: app.platform, createdAt: now)
+        (self.app, self.token, seenAt) = (app.app, token, now)
+    }
+
+    /// The same token, used now.
+    func used(at now: Int64) -> DeviceRecord {
+        var device = self
+        device.seenAt = now
+        return device
+    }
+
     /// The same device, registered again.
     func renewed(by form: DeviceRecord, at now: Int64) -> DeviceRecord {
         var device = self
@@ -275,6 +296,12 @@ extension DeviceRecord {
         secret = new.text
         return new
     }
+}
+
+extension UserDigest {
+    /// Whose deliveries those of a device are: each token without a user counts as a user, so that no other one waits
+    /// for its deliveries. No uid has a control character.
+    init(uid: String, device: String) { self.init(uid: uid.isEmpty ? "\u{1}\(device)" : uid) }
 }
 
 /// The deliveries of one app to one provider: they have one set of credentials and wait together when the provider

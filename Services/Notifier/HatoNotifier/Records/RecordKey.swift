@@ -15,6 +15,8 @@ struct RecordKey: Hashable, Sendable {
         case deviceOfUser = 0x75  // u
         /// platform, app, address, uid → the device
         case deviceAtAddress = 0x61  // a
+        /// when it was used last, device → nothing; those of tokens without users
+        case tokenDevice = 0x62  // b
         /// id → `TriggerRecord`
         case trigger = 0x74  // t
         /// database → `CursorRecord`

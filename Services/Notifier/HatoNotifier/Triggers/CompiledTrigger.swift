@@ -4,16 +4,9 @@ import HatoRules
 /// A trigger that was read and found right; decides, without looking at anything but the change, what is to be sent to
 /// whom.
 struct CompiledTrigger: Sendable {
-    enum Recipients: Sendable, Hashable {
-        case uids([String])
-        /// The keys of the node at this path.
-        case keys(of: Template)
-        case field(FieldPath)
-    }
-
     let trigger: Notifier.Trigger
     let pattern: FeedPattern
-    private let recipients: Recipients
+    let recipients: CompiledRecipients
     private let title: Template?
     private let body: Template?
     private let data: [String: Template]
@@ -32,9 +25,9 @@ struct CompiledTrigger: Sendable {
         let names = pattern.parameterNames
         guard !trigger.on.isEmpty else {
             throw .invalidArgument(
-                "on", reason: "invalid_trigger", "on names at least one of created, updated, deleted")
+                "on", reason: "invalid_trigger", "on names at least one of created, updated, deleted, written")
         }
-        recipients = try CompiledTrigger.recipients(trigger.recipients, names, limits)
+        recipients = try CompiledRecipients(trigger.recipients, parameters: names, limits)
         title = try CompiledTrigger.template(trigger.notification.title, "notification.title", names)
         body = try CompiledTrigger.template(trigger.notification.body, "notification.body", names)
         guard title?.isEmpty == false || body?.isEmpty == false else {
@@ -48,8 +41,8 @@ struct CompiledTrigger: Sendable {
         self.data = data
         collapseKey = try CompiledTrigger.template(trigger.options?.collapseKey, "options.collapseKey", names)
         thread = try CompiledTrigger.template(trigger.options?.thread, "options.thread", names)
-        image = try CompiledTrigger.template(trigger.options?.image, "options.image", names)
-        link = try CompiledTrigger.template(trigger.options?.link, "options.link", names)
+        image = try CompiledTrigger.link(trigger.options?.image, "options.image", names)
+        link = try CompiledTrigger.link(trigger.options?.link, "options.link", names)
         condition = try CompiledTrigger.condition(trigger.when, names)
     }
 
@@ -74,44 +67,16 @@ struct CompiledTrigger: Sendable {
         }
     }
 
-    private static func recipients(
-        _ named: Notifier.Recipients, _ names: [String], _ limits: NotifierLimits
-    ) throws(RPCError) -> Recipients {
-        switch (named.uids, named.uidsAt, named.uidField, named.tokenField) {
-        case (let uids?, nil, nil, nil):
-            guard !uids.isEmpty, uids.count <= limits.recipientsMax else {
-                throw .invalidArgument(
-                    "recipients.uids", reason: "invalid_recipients", "1 to \(limits.recipientsMax) uids can be named")
-            }
-            return .uids(uids)
-        case (nil, let path?, nil, nil):
-            guard path.hasPrefix("/"), let template = try template(path, "recipients.uidsAt", names) else {
-                throw .invalidArgument(
-                    "recipients.uidsAt", reason: "invalid_recipients", "uidsAt is a path, e.g. /chats/{chat}/members")
-            }
-            return .keys(of: template)
-        case (nil, nil, let name?, nil):
-            guard let field = FieldPath(name), !field.keys.isEmpty else {
-                throw .invalidArgument(
-                    "recipients.uidField", reason: "invalid_recipients",
-                    "uidField is a field of the change, e.g. after.to")
-            }
-            return .field(field)
-        case (nil, nil, nil, _?):
-            // A webhook has no token, and an address that any user may write is not called unregistered.
-            throw .invalidArgument(
-                "recipients.tokenField", reason: "unsupported_platform",
-                "Tokens are those of apns and fcm, which this notifier does not serve; name uids, uidsAt or uidField")
-        default:
-            throw .invalidArgument(
-                "recipients", reason: "invalid_recipients", "Give exactly one of uids, uidsAt, uidField")
-        }
+    private static func link(_ text: String?, _ parameter: String, _ names: [String]) throws(RPCError) -> Template? {
+        let template = try template(text, parameter, names)
+        guard let literal = template?.literal, !RequestChecks.isLink(literal) else { return template }
+        throw RequestChecks.noLink(parameter)
     }
 
     // MARK: Deciding
 
     func matches(_ change: FeedChange) -> Bool {
-        !change.isMany && change.pattern == patternText && trigger.on.contains(change.type)
+        !change.isMany && change.pattern == patternText && trigger.on.contains { $0.includes(change.type) }
     }
 
     /// Whether the trigger's condition holds. It may depend on what the change lacks.
@@ -153,53 +118,19 @@ struct CompiledTrigger: Sendable {
         truth == .unknown || (textFields + recipientFields).contains { change.lacks($0) }
     }
 
-    private var textFields: [FieldPath] {
-        [title, body, collapseKey, thread, image, link].flatMap { $0?.fields ?? [] } + data.values.flatMap(\.fields)
+    private var texts: [Template] {
+        [title, body, collapseKey, thread, image, link].compactMap(\.self) + data.values
     }
 
-    private var recipientFields: [FieldPath] {
-        switch recipients {
-        case .uids: []
-        case .keys(let template): template.fields
-        case .field(let field): [field]
-        }
-    }
+    private var textFields: [FieldPath] { texts.flatMap(\.fields) }
 
-    /// Where the recipients stand, for reading them; nil when the change itself has them.
-    func recipientsPath(_ change: FeedChange) -> TreePath? {
-        guard case .keys(let template) = recipients else { return nil }
-        // A field can hold a slash; then this is no path, or another one than was meant. It leads to uids at most.
-        let text = template.filled(with: change, until: TreeLimits.pathBytesMax)
-        guard let path = try? TreePath(text) else { return nil }
-        // A priority has no keys.
-        return path.isPriority ? nil : path
-    }
+    private var recipientFields: [FieldPath] { recipients.fields }
 
     /// Where the recipients are to be found; nil when there are none.
-    func source(_ change: FeedChange, _ limits: NotifierLimits) -> RecipientLists.Source? {
-        switch recipients {
-        case .uids: .named(by: trigger.id)
-        case .keys: recipientsPath(change).map { .keys(of: $0) }
-        case .field(let field):
-            field.text(in: change).flatMap { $0.utf8.count <= limits.uidBytesMax ? .user($0) : nil }
-        }
-    }
+    func source(_ change: FeedChange) -> RecipientLists.Source? { recipients.source(change, of: trigger.id) }
 
-    /// The uids that the trigger itself names.
-    var namedUIDs: [String] {
-        if case .uids(let uids) = recipients { uids } else { [] }
-    }
-
-    /// Whom to notify: never the author. `keys` are those at `recipientsPath`.
-    func uids(_ change: FeedChange, keys: [String]) -> [String] {
-        let all: [String] =
-            switch recipients {
-            case .uids(let uids): uids
-            case .keys: keys
-            case .field(let field): field.text(in: change).map { [$0] } ?? []
-            }
-        return all.filter { !$0.isEmpty && $0 != change.uid }
-    }
+    /// Whether a text names the author.
+    var namesAuthor: Bool { texts.contains(where: \.namesAuthor) }
 
     /// The notification for a change of a commit, without recipients; nil when its texts come out empty, unless the
     /// change lacks them.
@@ -223,13 +154,13 @@ struct CompiledTrigger: Sendable {
         let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false
         if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
         new.options = options(for: change, limits, collapseKey: new.collapseKey)
+        new.platforms = trigger.platforms
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = idempotency(of: change, in: commit)
         return new
     }
 
-    /// A link that comes out as none is left out: the notification is worth more than it.
     private func options(
         for change: FeedChange, _ limits: NotifierLimits, collapseKey: String?
     ) -> Notifier.DeliveryOptions? {

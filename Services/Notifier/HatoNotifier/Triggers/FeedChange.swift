@@ -20,6 +20,8 @@ struct FeedChange: Sendable, Hashable {
     var isCompleted = false
     /// Too many nodes below `path` changed to be listed one by one.
     var isMany = false
+    /// The author's name in the tree, once it was read.
+    var authorName: String?
 }
 
 extension FeedChange {
@@ -77,6 +79,12 @@ struct FeedCommit: Sendable, Hashable {
 }
 
 extension FeedChange {
+    /// Where the author's name is; nil without an author.
+    var authorNamePath: TreePath? {
+        guard let uid, let key = try? TreeKey(uid) else { return nil }
+        return TreePath(uncheckedKeys: [TreeKey(unchecked: "users"), key, TreeKey(unchecked: "name")])
+    }
+
     /// About what it takes in memory.
     var memoryBytes: Int {
         let texts = parameters.reduce(pattern.utf8.count + path.utf8.count + (uid?.utf8.count ?? 0)) {

@@ -13,6 +13,10 @@ final class FeedReadings: Sendable {
         case recipients(TreePath)
         /// The whole node, as it is now.
         case node(TreePath)
+        /// Recipients of several kinds, or their tokens.
+        case query(RecipientQuery)
+        /// A short text.
+        case text(TreePath)
     }
 
     /// What was read for a need.
@@ -21,6 +25,8 @@ final class FeedReadings: Sendable {
             case recipients(RecipientList)
             /// Nil: it can never be read.
             case node(JSONValue?)
+            /// Nil: there is none.
+            case text(String?)
         }
 
         var value: Value

@@ -73,7 +73,7 @@ struct FeedWindow: Sendable {
         /// What it rests for, or rested for until its firing at `start` comes.
         var need: FeedReadings.Need?
         /// What was read for that firing before.
-        var former: FeedReadings.Need?
+        var former: [FeedReadings.Need] = []
         /// The firing at `start` has had its part in this pass.
         var isAhead = false
         /// Firings behind `start` that were returned.
@@ -127,7 +127,7 @@ struct FeedWindow: Sendable {
                 let progress = progress[index]
                 guard !progress.isResting, progress.start <= scan, triggers[index].fires(for: change, of: commit)
                 else { continue }
-                (self.progress[index].need, self.progress[index].former) = (nil, nil)
+                (self.progress[index].need, self.progress[index].former) = (nil, [])
                 var firing = Firing(
                     index: index, trigger: triggers[index].compiled, change: change, commit: commit,
                     position: slot.row.position, isAhead: progress.isAhead, slot: scan)
@@ -191,7 +191,7 @@ struct FeedWindow: Sendable {
 
     /// The trigger of a firing rests until what it needs is there, beside what it needed before: the window may be
     /// given up meanwhile, and the firing begin anew.
-    mutating func wait(for need: FeedReadings.Need, beside former: FeedReadings.Need?, _ firing: Firing) {
+    mutating func wait(for need: FeedReadings.Need, beside former: [FeedReadings.Need] = [], _ firing: Firing) {
         var progress = progress[firing.index]
         progress.begin(at: firing.slot, firing.through, firing.content)
         (progress.isResting, progress.need, progress.former) = (true, need, former)
@@ -200,8 +200,9 @@ struct FeedWindow: Sendable {
 
     /// What triggers rest for, or are to go on with in this pass, the oldest firing first.
     var needs: [FeedReadings.Need] {
-        progress.filter { $0.need != nil }.sorted { $0.start < $1.start }.flatMap { [$0.need, $0.former] }
-            .compactMap(\.self)
+        progress.filter { $0.need != nil }.sorted { $0.start < $1.start }.flatMap { progress in
+            [progress.need].compactMap(\.self) + progress.former
+        }
     }
 
     /// At most `count` firings that come next when all is there that triggers rest for.

@@ -98,6 +98,20 @@ extension MessagesClient {
     }
 }
 
+extension MessagesClient {
+    /// A text of at most so many bytes; nil when something else or nothing is there. Throws `RPCError`.
+    func text(_ database: DatabaseName, _ path: TreePath, bytesMax: Int) async throws -> String? {
+        let request = Messages.Get(database: database, path: path, form: .export)
+        // Each of its bytes may be escaped, and it may have a priority beside it.
+        let result = try await reads.resultText(of: request, bytesMax: 2 * bytesMax + Self.bytesBeside)
+        guard let value = try? ResultText.value(result, memoryMax: 4 * bytesMax + Self.bytesBeside) else { return nil }
+        guard let text = (value[".value"] ?? value).string, text.utf8.count <= bytesMax else { return nil }
+        return text
+    }
+
+    private static let bytesBeside = 2_048
+}
+
 /// Reads what is wanted of the text of a result of `messages.get`, and makes nothing of the rest.
 private enum ResultText {
     /// Of what messages sends: deeper than any tree.

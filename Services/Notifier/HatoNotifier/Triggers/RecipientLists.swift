@@ -13,6 +13,10 @@ struct Recipient: Sendable, Hashable {
         (uid, self.device, queue) = (device.uid, device.device, device.queue?.name)
     }
 
+    /// Its place among recipients: those of one user stand together, and each token without a user before all users.
+    /// No uid has a control character.
+    var order: String { uid.isEmpty ? "\u{1}\(device)" : uid }
+
     /// What it takes in memory.
     var bytes: Int { 160 + uid.utf8.count + device.utf8.count + (queue?.utf8.count ?? 0) }
 }
@@ -44,18 +48,31 @@ struct RecipientList: Sendable {
     mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws -> Int {
         try snapshot.forEachDevice(of: uids) { uid, key in
             guard let device = try snapshot.readable(DeviceRecord.self, key), device.state == .active else { return }
-            let recipient = Recipient(device)
-            if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
-                recipients.append(recipient)
-                bytes += recipient.bytes
-            } else {
-                leftOut += 1
-            }
+            add(Recipient(device), bounds)
         }
     }
 
-    /// Brings the recipients into the order of uids.
-    mutating func sort() { recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) } }
+    /// Adds a device, which is counted only when it does not fit into `bounds`. `sort` comes after the last one.
+    mutating func add(_ recipient: Recipient, _ bounds: Bounds) {
+        if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
+            recipients.append(recipient)
+            bytes += recipient.bytes
+        } else {
+            leftOut += 1
+        }
+    }
+
+    /// Brings the recipients into the order of uids, each device once.
+    mutating func sort() {
+        recipients.sort { ($0.order, $0.device) < ($1.order, $1.device) }
+        var last: String?
+        recipients.removeAll { recipient in
+            defer { last = recipient.device }
+            guard recipient.device == last else { return false }
+            bytes -= recipient.bytes
+            return true
+        }
+    }
 
     struct Bounds: Sendable {
         var countMax: Int
@@ -71,12 +88,12 @@ struct RecipientList: Sendable {
     /// user is parted.
     func part(after uid: String?, without author: String?, count: Int) -> RecipientPart {
         let all = recipients.count { $0.uid != author }
-        var index = uid.map { uid in recipients.firstIndex { $0.uid > uid } ?? recipients.count } ?? 0
+        var index = uid.map { uid in recipients.firstIndex { $0.order > uid } ?? recipients.count } ?? 0
         var part: [Recipient] = []
         while index < recipients.count {
             let recipient = recipients[index]
             if recipient.uid != author {
-                if part.count >= count, recipient.uid != part.last?.uid { break }
+                if part.count >= count, recipient.order != part.last?.order { break }
                 part.append(recipient)
             }
             index += 1
@@ -90,9 +107,9 @@ struct RecipientList: Sendable {
             var (low, high) = (0, recipients.count)
             while low < high {
                 let middle = (low + high) / 2
-                if recipients[middle].uid < recipient.uid { low = middle + 1 } else { high = middle }
+                if recipients[middle].order < recipient.order { low = middle + 1 } else { high = middle }
             }
-            return low < recipients.count && recipients[low].uid == recipient.uid
+            return low < recipients.count && recipients[low].order == recipient.order
         }
     }
 }
@@ -106,6 +123,17 @@ final class RecipientLists: Sendable {
         /// Those that a trigger names.
         case named(by: String)
         case user(String)
+        /// Those of several kinds, and tokens.
+        case query(RecipientQuery)
+
+        /// What must be read of messages for it; nil: nothing.
+        var need: FeedReadings.Need? {
+            switch self {
+            case .keys(let path): .recipients(path)
+            case .query(let query): .query(query)
+            case .named, .user: nil
+            }
+        }
     }
 
     struct Key: Hashable, Sendable {
@@ -119,7 +147,9 @@ final class RecipientLists: Sendable {
                 case .keys(let path): path.text
                 case .named(let trigger): trigger
                 case .user(let uid): uid
+                case .query: ""
                 }
+            if case .query(let query) = source { return 256 + database.rawValue.utf8.count + 2 * query.bytes }
             return 256 + database.rawValue.utf8.count + 2 * name.utf8.count
         }
     }

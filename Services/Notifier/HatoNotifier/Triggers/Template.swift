@@ -3,13 +3,29 @@ import HatoModel
 /// A text with places to fill: `{after.senderName}さんからのメッセージ`.
 ///
 /// A place names a field of the change (`{after.text}`, `{before.title}`), what a wildcard of the pattern matched
-/// (`{chat}`), or the `{path}`. What is missing or no leaf is filled with nothing. `{{` and `}}` stand for braces.
+/// (`{chat}`), the `{path}`, or the `{author.name}`. `{a|b}` is the first of them that is not empty. What is missing or
+/// no leaf is filled with nothing. `{{` and `}}` stand for braces.
 struct Template: Hashable, Sendable {
     private enum Part: Hashable, Sendable {
         case text(String)
+        /// The first that is not empty.
+        case first(of: [Place])
+    }
+
+    private enum Place: Hashable, Sendable {
         case field(FieldPath)
         case parameter(String)
         case path
+        case authorName
+
+        func text(in change: FeedChange) -> String? {
+            switch self {
+            case .field(let field): field.text(in: change)
+            case .parameter(let name): change.parameters[name]
+            case .path: change.path
+            case .authorName: change.authorName
+            }
+        }
     }
 
     private var parts: [Part] = []
@@ -27,7 +43,7 @@ struct Template: Hashable, Sendable {
                 guard let end = rest.firstIndex(of: "}") else { throw Template.unbalanced(text) }
                 if !literal.isEmpty { parts.append(.text(literal)) }
                 literal = ""
-                parts.append(try Template.placeholder(String(rest[..<end]), parameters))
+                parts.append(.first(of: try Template.places(String(rest[..<end]), parameters)))
                 rest = rest[rest.index(after: end)...]
             case "}": throw Template.unbalanced(text)
             default: literal.append(character)
@@ -36,11 +52,22 @@ struct Template: Hashable, Sendable {
         if !literal.isEmpty { parts.append(.text(literal)) }
     }
 
-    private static func placeholder(_ name: String, _ parameters: [String]) throws(ArgumentError) -> Part {
+    private static func places(_ names: String, _ parameters: [String]) throws(ArgumentError) -> [Place] {
+        // A name of the pattern may hold the sign that stands between names.
+        if parameters.contains(names) { return [.parameter(names)] }
+        var places: [Place] = []
+        for name in names.split(separator: "|", omittingEmptySubsequences: false) {
+            places.append(try place(String(name), parameters))
+        }
+        return places
+    }
+
+    private static func place(_ name: String, _ parameters: [String]) throws(ArgumentError) -> Place {
         if parameters.contains(name) { return .parameter(name) }
         if let field = FieldPath(name) { return .field(field) }
         if name == "path" { return .path }
-        let known = parameters.map { "{\($0)}" } + ["{after.…}", "{before.…}", "{path}"]
+        if name == "author.name" { return .authorName }
+        let known = parameters.map { "{\($0)}" } + ["{after.…}", "{before.…}", "{path}", "{author.name}"]
         throw ArgumentError(
             reason: "invalid_template", "{\(name)} names nothing here; there are \(known.joined(separator: ", "))")
     }
@@ -53,8 +80,30 @@ struct Template: Hashable, Sendable {
     /// Whether it is empty whatever it is filled with.
     var isEmpty: Bool { parts.isEmpty }
 
+    private var places: [Place] {
+        parts.flatMap { part -> [Place] in
+            if case .first(let places) = part { return places }
+            return []
+        }
+    }
+
     var fields: [FieldPath] {
-        parts.compactMap { if case .field(let field) = $0 { field } else { nil } }
+        places.compactMap { place -> FieldPath? in
+            if case .field(let field) = place { return field }
+            return nil
+        }
+    }
+
+    var namesAuthor: Bool { places.contains(.authorName) }
+
+    /// The text when it has no places.
+    var literal: String? {
+        var text = ""
+        for part in parts {
+            guard case .text(let literal) = part else { return nil }
+            text += literal
+        }
+        return text
     }
 
     /// At most so many bytes of UTF-8, cut like `String.cut(toBytes:)`.
@@ -70,9 +119,12 @@ struct Template: Hashable, Sendable {
             guard text.utf8.count <= bytesMax else { break }
             switch part {
             case .text(let literal): text += literal
-            case .field(let field): text += (field.text(in: change) ?? "").beginning(bytesMax)
-            case .parameter(let name): text += change.parameters[name] ?? ""
-            case .path: text += change.path
+            case .first(let places):
+                for place in places {
+                    guard let value = place.text(in: change), !value.isEmpty else { continue }
+                    text += value.beginning(bytesMax)
+                    break
+                }
             }
         }
         return text

@@ -54,40 +54,74 @@ struct TriggerSource: Sendable {
         switch need {
         case .node(let path): return try await readNode(path)
         case .recipients(let path): return try await readList(path)
+        case .query(let query): return try await readQuery(query)
+        case .text(let path):
+            let time = outbox.store.version
+            return FeedReadings.Found(value: .text(try await text(path)), time: time, reservations: [])
         }
     }
 
     /// Recipients that are the keys of a node.
     private func readList(_ path: TreePath) async throws -> FeedReadings.Found {
+        try await readKeys(path).found(as: .keys(of: path), self)
+    }
+
+    /// A list that is being read, and what it holds of the budget.
+    struct ListReading {
+        var list = RecipientList()
+        /// Users in it, and users without devices, as far as they are asked for.
+        var uids: [String] = []
+        /// The version of the store when the reading began.
+        var time: UInt64
+        var held: [ByteBudget.Reservation]
+
+        /// The list is complete.
+        consuming func found(as source: RecipientLists.Source, _ triggers: TriggerSource) -> FeedReadings.Found {
+            var reading = self
+            reading.list.sort()
+            let key = RecipientLists.Key(database: triggers.database, source: source)
+            triggers.budget.lists.keep(reading.list, key, readAt: reading.time)
+            // The list may be held for some turns, which keeps no others from reading.
+            reading.held.last?.shrink(to: reading.list.bytes)
+            return FeedReadings.Found(
+                value: .recipients(reading.list), time: reading.time, reservations: reading.held.suffix(1))
+        }
+    }
+
+    /// Reads the devices of users that are the keys of a node.
+    ///
+    /// - Parameter uidsMax: how many of the uids are wanted, whether they have devices or not.
+    func readKeys(_ path: TreePath, gathering uidsMax: Int = 0) async throws -> ListReading {
         let bounds = bounds
         let begin = { KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax) }
-        var held = [try await budget.reads.reserve(budget.recipientsRead)]
-        var (reading, list, time, isLong) = (begin(), RecipientList(), outbox.store.version, false)
+        var result = ListReading(
+            time: outbox.store.version, held: [try await budget.reads.reserve(budget.recipientsRead)])
+        var (reading, isLong) = (begin(), false)
         do {
             while let uids = try await reading.next() {
-                let (former, last) = (list, reading.last)
+                let (former, last) = (result.list, reading.last)
                 let ahead: UserAhead
-                (list, ahead) = try await outbox.store.read { snapshot in
+                (result.list, ahead) = try await outbox.store.read { snapshot in
                     var list = former
                     let passed = try list.add(uids, in: snapshot, bounds)
                     return (list, try snapshot.userAhead(of: last, passed: passed))
                 }
-                reading.goOn(at: ahead)
+                result.uids += uids.prefix(max(0, uidsMax - result.uids.count))
+                if result.uids.count >= uidsMax { reading.goOn(at: ahead) }
                 guard !isLong, reading.hasMore else { continue }
                 // More than a page: begins again in its turn among such lists, which delays no others.
-                held = []
-                held = [try await longListPlace.reserve(1), try await budget.longReads.reserve(budget.recipientsRead)]
-                (reading, list, time, isLong) = (begin(), RecipientList(), outbox.store.version, true)
+                result.held = []
+                let place = try await longListPlace.reserve(1)
+                result = ListReading(
+                    time: outbox.store.version,
+                    held: [place, try await budget.longReads.reserve(budget.recipientsRead)])
+                (reading, isLong) = (begin(), true)
             }
         } catch let error as RPCError { try passOver(error, path) }
-        list.sort()
-        budget.lists.keep(list, RecipientLists.Key(database: database, source: .keys(of: path)), readAt: time)
-        // The list may be held for some turns, which keeps no others from reading.
-        held.last?.shrink(to: list.bytes)
-        return FeedReadings.Found(value: .recipients(list), time: time, reservations: held.suffix(1))
+        return result
     }
 
-    private var bounds: RecipientList.Bounds {
+    var bounds: RecipientList.Bounds {
         RecipientList.Bounds(countMax: outbox.limits.deliveriesPerNotificationMax, bytesMax: budget.listMax)
     }
 
@@ -121,7 +155,7 @@ struct TriggerSource: Sendable {
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
         return Content(
-            recipients: firing.trigger.source(firing.change, outbox.limits),
+            recipients: firing.trigger.source(firing.change),
             notification: firing.trigger.notification(for: firing.change, in: firing.commit, settings: settings))
     }
 
@@ -140,7 +174,7 @@ struct TriggerSource: Sendable {
     /// An earlier version reads no keys alone together with a query.
     private static let reasonOfEarlierVersion = "shallow_alone"
 
-    private func passOver(_ error: RPCError, _ path: TreePath) throws {
+    func passOver(_ error: RPCError, _ path: TreePath) throws {
         guard Self.mayPassOver(error) else { throw error }
         notices.notice(
             .trigger("unreadable"), "messages does not let a path be read; the trigger goes without it",
@@ -175,6 +209,14 @@ struct TriggerSource: Sendable {
             .trigger("recipients"), "a trigger has more recipients than one notification may",
             ["notification": "\(notification.notification ?? "")", "recipients": "\(notification.leftOut)"],
             level: .warning)
+    }
+
+    func reportInvalidTokens(_ count: Int) {
+        guard count > 0 else { return }
+        outbox.metrics.tokensLeftOut(count)
+        notices.notice(
+            .trigger("tokens"), "what a trigger takes for a token is none; it is left out",
+            ["database": "\(database)", "tokens": "\(count)"], level: .warning)
     }
 
     func reportEmpty(_ firing: Firing) {

@@ -106,7 +106,7 @@ struct WriterChanges: Sendable {
         batch.notifications.append(new)
         batch.bytes += bytes
         window.spent(
-            bytes, on: firing, through: part.isLast ? nil : part.recipients.last?.uid, max: budget.turn)
+            bytes, on: firing, through: part.isLast ? nil : part.recipients.last?.order, max: budget.turn)
         guard !firing.isAhead else { return }
         guard !part.isLast else {
             parted[firing.index] = nil
@@ -145,13 +145,17 @@ struct WriterChanges: Sendable {
         return nil
     }
 
-    /// Adds the whole node where the change holds too little; false: that is not there.
+    /// Adds the whole node where the change holds too little, and the author's name where a text has it; false: they
+    /// are not there.
     private mutating func complete(_ firing: inout Firing, _ found: inout FeedReadings.All) -> Bool {
-        guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) else {
-            return true
+        if firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) {
+            guard case .node(let node)? = value(of: .node(path), for: firing, &found) else { return false }
+            if let node { firing.change = firing.change.completed(by: node) }
         }
-        guard case .node(let node)? = value(of: .node(path), for: firing, &found) else { return false }
-        if let node { firing.change = firing.change.completed(by: node) }
+        if firing.trigger.namesAuthor, let path = firing.change.authorNamePath {
+            guard case .text(let name)? = value(of: .text(path), for: firing, &found) else { return false }
+            firing.change.authorName = name
+        }
         return true
     }
 
@@ -162,10 +166,12 @@ struct WriterChanges: Sendable {
         if firing.through != nil, !firing.isAhead, let parted = parted[firing.index] { return parted.list }
         if let known = source.list(wanted, for: firing) { return known }
         switch wanted {
-        case .named: return try await source.read(firing.trigger.namedUIDs, as: wanted)
+        case .named: return try await source.read(firing.trigger.recipients.namedUIDs, as: wanted)
         case .user(let uid): return try await source.read([uid], as: wanted)
-        case .keys(let path):
-            guard case .recipients(let list)? = value(of: .recipients(path), for: firing, &found) else { return nil }
+        case .keys, .query:
+            guard let need = wanted.need, case .recipients(let list)? = value(of: need, for: firing, &found) else {
+                return nil
+            }
             return list
         }
     }
@@ -182,7 +188,8 @@ struct WriterChanges: Sendable {
         found[need] = nil
         let hasNode = firing.change.isCompleted || firing.trigger.needsWholeNode(firing.change)
         let node = hasNode ? (try? TreePath(firing.change.path)).map(FeedReadings.Need.node) : nil
-        window.wait(for: need, beside: node == need ? nil : node, firing)
+        let name = firing.trigger.namesAuthor ? firing.change.authorNamePath.map(FeedReadings.Need.text) : nil
+        window.wait(for: need, beside: [node, name].compactMap(\.self).filter { $0 != need }, firing)
         return nil
     }
 
@@ -190,11 +197,10 @@ struct WriterChanges: Sendable {
     func ahead(_ count: Int, beside found: FeedReadings.All) -> [FeedReadings.Ahead] {
         window.upcoming(count).compactMap { next in
             guard next.content != nil || !next.trigger.needsWholeNode(next.change),
-                case .keys(let path)? = next.content?.recipients
-                    ?? next.trigger.source(next.change, source.outbox.limits),
-                source.list(.keys(of: path), for: next) == nil, found[.recipients(path)] == nil
+                let wanted = next.content?.recipients ?? next.trigger.source(next.change), let need = wanted.need,
+                source.list(wanted, for: next) == nil, found[need] == nil
             else { return nil }
-            return .init(need: .recipients(path), time: next.time)
+            return .init(need: need, time: next.time)
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HatoCommand
 import HatoModel
+import HatoNotifier
 
 struct TriggersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -31,9 +32,18 @@ struct TriggersCommand: AsyncParsableCommand {
                 """)
 
         @OptionGroup var options: ClientOptions
-        @Argument(help: "The file; - reads it from stdin.") var file: String
+        @Argument(help: "The file; - reads it from stdin.") var file: String?
+        @Option(help: "In place of a file, a trigger that comes along: chat or latest-message.") var shipped: String?
+
+        func validate() throws {
+            guard (file == nil) != (shipped == nil) else {
+                throw ValidationError("Give a file, or a trigger that comes along with --shipped.")
+            }
+        }
 
         func request() throws -> Notifier.Triggers.Set {
+            if let shipped { return try ShippedTriggers(name: shipped).request() }
+            let file = file ?? "-"
             guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
                 throw CommandFailure(.usage, "'\(file)' holds no JSON object")
             }

@@ -1,0 +1,33 @@
+import HatoModel
+import HatoNotifier
+import HatoRPC
+import HatoRuntime
+
+/// The triggers that `--triggers` names, of those that come with the notifier.
+struct DevTriggers: Sendable {
+    private let requests: [Notifier.Triggers.Set]
+
+    /// Throws `SettingsError` for a name that there is not.
+    init(_ settings: Settings) throws {
+        requests = try (settings.text("triggers") ?? "").split(separator: ",").map { name in
+            do { return try ShippedTriggers(name: String(name)).request() } catch let error as ArgumentError {
+                throw SettingsError("setting triggers: \(error.message)")
+            }
+        }
+    }
+
+    /// Sets them, with an administrator key.
+    func set(at configuration: RPCClientConfiguration) async throws {
+        guard !requests.isEmpty else { return }
+        let client = RPCClient(configuration)
+        let result: Result<Void, any Error>
+        do {
+            for request in requests { _ = try await client.call(request) }
+            result = .success(())
+        } catch let error as RPCError {
+            result = .failure(SettingsError("setting triggers: \(error.message)"))
+        } catch { result = .failure(error) }
+        await client.close()
+        try result.get()
+    }
+}
