@@ -1,10 +1,13 @@
 extension Notifier {
     /// One token, or a list of tokens.
     public struct TokenChoice: FieldValue, Hashable {
+        /// The tokens, in their order.
         public var tokens: [String]
         private var isList: Bool
 
+        /// One token.
         public init(_ token: String) { (tokens, isList) = ([token], false) }
+        /// A list of tokens.
         public init(_ tokens: [String]) { (self.tokens, isList) = (tokens, true) }
 
         public static var schema: JSONObject {
@@ -193,6 +196,7 @@ extension Notifier {
                 .required("canonicalRegistrationTokenCount", \.canonicalRegistrationTokenCount, "Always 0"),
                 .required("multicastId", \.multicastId, "A number without a meaning"))
 
+            /// Counts the results.
             public init(results: [Outcome], multicastId: Int) {
                 self.results = results
                 self.multicastId = multicastId

@@ -196,8 +196,8 @@ extension Notifier.Triggers {
                 The shown text: a title, a body or both, with templates: `{after.a.b}` and \
                 `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`, \
                 `{author.name}` (what stands at `/users/{uid}/name` of the author when the trigger fires); \
-                `{a|b}` is the first of them that is not empty; missing values are empty; `{{` and `}}` are \
-                braces. Nothing is sent if both are empty
+                several of them in one place, with vertical bars between, stand for the first that is not empty; \
+                missing values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty
                 """),
             .optional(
                 "data", \.data,

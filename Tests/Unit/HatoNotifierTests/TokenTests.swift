@@ -196,12 +196,12 @@ import Testing
         let outbox = try await Outbox.test(MemoryStore(), clock)
         let app = try #require(TokenApp(.fcm, app: nil))
         let form = try app.device("dev_t", with: "tok-1", at: clock.now)
-        #expect(try await outbox.devices(of: [form]).map(\.device) == ["dev_t"])
+        #expect(try await TokenDevices(outbox: outbox).devices(of: [form]).map(\.device) == ["dev_t"])
         #expect(try await outbox.store.read { try $0.count(.deviceOfUser) } == 0)
         // Used again on another day: it is not among the longest unused.
         clock.advance(by: .seconds(90_000))
         let other = try app.device("dev_u", with: "tok-1", at: clock.now)
-        #expect(try await outbox.devices(of: [other]).map(\.seenAt) == [clock.now])
+        #expect(try await TokenDevices(outbox: outbox).devices(of: [other]).map(\.seenAt) == [clock.now])
         #expect(try await outbox.store.read { try $0.count(.tokenDevice) } == 1)
         var user = DeviceRecord(device: "", uid: "u1", platform: .fcm, createdAt: clock.now)
         user.token = "tok-1"
@@ -216,7 +216,7 @@ import Testing
         }.outcome
         #expect(gone == ["dev_t"])
         #expect(try await outbox.store.read { try $0.count(.tokenDevice) } == 0)
-        #expect(try await outbox.devices(of: [form]).map(\.device) == ["dev_v"])
+        #expect(try await TokenDevices(outbox: outbox).devices(of: [form]).map(\.device) == ["dev_v"])
     }
 
     @Test func wrongTokensAreRefusedByName() async throws {

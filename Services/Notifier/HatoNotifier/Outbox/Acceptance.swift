@@ -126,7 +126,7 @@ struct Acceptance {
                 devices.append(device)
             }
         case .tokens(let forms):
-            let named = try draft.devices(of: forms)
+            let named = try TokenDevices.take(forms, in: &draft)
             namedDevices = named.map(\.device)
             devices = named.filter { $0.state == .active && seen.insert($0.device).inserted }
         case .part: break

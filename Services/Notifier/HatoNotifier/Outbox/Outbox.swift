@@ -162,7 +162,7 @@ final class Outbox: Sendable {
             var acceptance = Acceptance(limits, policy)
             return try acceptance.accept(new, id: id, in: &draft)
         }
-        if case .tokens(let forms) = new.recipients { await usedTokens(forms.count) }
+        if case .tokens(let forms) = new.recipients { await TokenDevices(outbox: self).used(forms.count) }
         return accepted
     }
 

@@ -25,7 +25,7 @@ extension TriggerSource {
             return list
         }
         let forms = try await forms(query, of: reading.uids + uids)
-        for device in try await outbox.devices(of: forms) where device.state == .active {
+        for device in try await TokenDevices(outbox: outbox).devices(of: forms) where device.state == .active {
             reading.list.add(Recipient(device), bounds)
         }
         return reading.found(as: .query(query), self)
