@@ -206,11 +206,11 @@ import Testing
         var user = DeviceRecord(device: "", uid: "u1", platform: .fcm, createdAt: clock.now)
         user.token = "tok-1"
         let registration = Registration(
-            form: user, id: "dev_v", given: nil, fresh: WebhookSecret { 1 }, environment: .production)
+            form: user, id: "dev_v", given: nil, fresh: WebhookSecret { 1 }, environment: .production,
+            devicesMax: 32, policy: DeliveryPolicy())
         let gone = try await outbox.store.write { transaction in
             var writes = RecordWrites()
-            let outcome = try registration.apply(
-                to: transaction, &writes, now: clock.now, devicesMax: 32, DeliveryPolicy())
+            let outcome = try registration.apply(to: transaction, &writes, now: clock.now)
             try writes.apply(to: transaction)
             return outcome.gone
         }.outcome

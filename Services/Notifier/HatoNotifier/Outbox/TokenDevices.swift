@@ -63,7 +63,7 @@ struct TokenDevices: Sendable {
     }
 
     private static func take(_ form: DeviceRecord, in draft: inout OutboxDraft) throws -> DeviceRecord {
-        guard var device = try draft.transaction.device(at: form.addressKey) else {
+        guard let device = try draft.transaction.device(at: form.addressKey) else {
             draft.writes.put(form.key, form)
             draft.writes.put(form.addressKey, bytes: Array(form.device.utf8))
             if let key = form.tokenKey { draft.writes.put(key) }
@@ -71,10 +71,10 @@ struct TokenDevices: Sendable {
         }
         guard device.isUsedBefore(draft.now) else { return device }
         if let key = device.tokenKey { draft.writes.delete(key) }
-        device.seenAt = draft.now
-        draft.writes.put(device.key, device)
-        if let key = device.tokenKey { draft.writes.put(key) }
-        return device
+        let used = device.used(at: draft.now)
+        draft.writes.put(used.key, used)
+        if let key = used.tokenKey { draft.writes.put(key) }
+        return used
     }
 
     private static func forget(_ key: RecordKey, in draft: inout OutboxDraft) throws {
