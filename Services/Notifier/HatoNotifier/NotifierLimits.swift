@@ -14,6 +14,12 @@ public struct NotifierLimits: Limits, Hashable {
     public var deliveriesPerNotificationMax = 10_000
     /// Triggers of the service.
     public var triggersMax = 1_000
+    /// Types of the service.
+    public var typesMax = 1_000
+    /// Fields of a type.
+    public var typeFieldsMax = 64
+    /// Locales of one notification, trigger or type.
+    public var localesMax = 32
     /// UTF-8 of a title; `send` is rejected above, the title of a trigger is cut.
     public var titleBytesMax = 1_024
     /// UTF-8 of a body; `send` is rejected above, the body of a trigger is cut.
@@ -56,6 +62,9 @@ public struct NotifierLimits: Limits, Hashable {
             "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
             "devices of one notification; more are refused, and left out of a trigger's recipients"),
         Limit("triggers-max", \.triggersMax, 1...100_000, "triggers of the service"),
+        Limit("types-max", \.typesMax, 1...100_000, "types of the service"),
+        Limit("type-fields-max", \.typeFieldsMax, 1...1_000, "fields of a type"),
+        Limit("locales-max", \.localesMax, 1...1_000, "locales of one notification, trigger or type"),
         Limit(
             "title-bytes-max", \.titleBytesMax, 16...65_536,
             "longest title, in bytes; a longer one is refused, and cut if a trigger makes it"),

@@ -63,6 +63,7 @@ final class NotifierMetrics: Sendable {
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
     private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
     private let undecided = Counter(label: "hato_notifier_conditions_undecided_total")
+    private let illTyped = Counter(label: "hato_notifier_changes_ill_typed_total")
     private let unreadable = Gauge(label: "hato_notifier_records_unreadable")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let deliveredSinceStart = Atomic<Int>(0)
@@ -153,6 +154,8 @@ final class NotifierMetrics: Sendable {
     }
     /// A change with texts that are too long for a trigger's condition.
     func conditionUndecided() { undecided.increment() }
+    /// A trigger fired, but its data did not fit its type.
+    func changeIllTyped() { illTyped.increment() }
     func recipientsLeftOut(_ count: Int) { leftOut.increment(by: count) }
     func tokensLeftOut(_ count: Int) { invalidTokens.increment(by: count) }
     func feedHadGap() { gaps.increment() }

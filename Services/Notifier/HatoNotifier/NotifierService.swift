@@ -72,8 +72,7 @@ final class NotifierService: Sendable {
         var router = RPCRouter()
         let methods: [any NotifierMethods] = [
             DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
-            SendToDeviceMethods(service: self),
-            AppMethods(service: self),
+            SendToDeviceMethods(service: self), AppMethods(service: self), TypeMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router

@@ -14,6 +14,9 @@ enum NotifierError: Error, Sendable, Hashable {
     case appNotFound(String)
     case triggerNotFound(String)
     case tooManyTriggers(Int)
+    case typeNotFound(String)
+    case tooManyTypes(Int)
+    case typeInUse(String, trigger: String, why: String?)
     case notificationNotFound(String)
     case deliveryNotFound(String)
     case noFeed
@@ -37,6 +40,13 @@ extension NotifierError: RPCErrorConvertible {
         case .triggerNotFound(let id): .notFound(reason: "trigger_not_found", "There is no trigger \"\(id)\"")
         case .tooManyTriggers(let max):
             .resourceExhausted(reason: "too_many_triggers", "There are \(max) triggers, which is the limit")
+        case .typeNotFound(let type): .notFound(reason: "type_not_found", "There is no type \"\(type)\"")
+        case .tooManyTypes(let max):
+            .resourceExhausted(reason: "too_many_types", "There are \(max) types, which is the limit")
+        case .typeInUse(let type, let trigger, let why):
+            .failedPrecondition(
+                reason: "type_in_use",
+                "The trigger \"\(trigger)\" has the type \"\(type)\"" + (why.map { ": \($0)" } ?? "; remove it first"))
         case .notificationNotFound(let id):
             .notFound(reason: "notification_not_found", "There is no notification \"\(id)\", or it is no longer kept")
         case .deliveryNotFound(let id):

@@ -12,6 +12,7 @@ struct NotifierCommand: AsyncParsableCommand {
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
             ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, TriggersCommand.self,
+            TypesCommand.self,
             SendCommand.self, OutboxCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
             CallCommand<NotifierTarget>.self,

@@ -9,6 +9,12 @@ extension [MethodError] {
     fileprivate static let page = [MethodError(.invalidArgument, "invalid_limit", "invalid_page")]
     fileprivate static let triggersChange = [MethodError(.unavailable, "busy")]
 
+    /// Of what a type says of data.
+    fileprivate static let payload = [
+        MethodError(.invalidArgument, "invalidType"),
+        MethodError(.invalidArgument, "invalidData", data: ["field"]),
+    ]
+
     /// Of methods that call messages.
     fileprivate static let callToMessages = [
         MethodError(.failedPrecondition, "no_service_key"), MethodError(.notFound, "database_not_found"),
@@ -52,27 +58,44 @@ extension Notifier.Triggers.Set {
             MethodError(
                 .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
                 "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "invalid_badge", "invalid_url", "unsupported_platform", "invalid_platform_member", "invalid_data"),
+                "invalid_badge", "invalid_url", "unsupported_platform", "invalid_platform_member", "invalid_localized",
+                "invalid_data"),
             MethodError(.resourceExhausted, "too_many_triggers"),
-        ], .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
+        ], .payload, .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
 }
 extension Notifier.Triggers.Remove {
     public static let errors: [MethodError] = .joined(.unknownTrigger, .triggersChange)
 }
 extension Notifier.Triggers.Test {
     public static let errors: [MethodError] = .joined(
-        .unknownTrigger, [MethodError(.invalidArgument, "invalid_path", "invalid_key", "too_deep")], .callToMessages)
+        .unknownTrigger, [MethodError(.invalidArgument, "invalid_path", "invalid_key", "too_deep")], .payload,
+        .callToMessages)
+}
+extension Notifier.Types.Set {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "invalid_key", "invalid_field", "invalid_data", "invalid_template", "empty_notification",
+            "invalid_localized", "too_big"),
+        MethodError(.failedPrecondition, "type_in_use"),
+        MethodError(.resourceExhausted, "too_many_types"),
+    ]
+}
+extension Notifier.Types.Remove {
+    public static let errors = [
+        MethodError(.notFound, "type_not_found"), MethodError(.failedPrecondition, "type_in_use"),
+    ]
 }
 extension Notifier.Send {
     public static let errors: [MethodError] = .joined(
         [
             MethodError(
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
-                "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform"),
+                "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform",
+                "invalid_localized", "invalid_data"),
             MethodError(.failedPrecondition, "device_disabled"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
-        ], .unknownDevice)
+        ], .payload, .unknownDevice)
 }
 extension Notifier.SendToDevice {
     public static let errors = [

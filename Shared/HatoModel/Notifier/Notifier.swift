@@ -1,6 +1,6 @@
 /// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Only supported features are declared here; categories, types, badges and
+/// Times are milliseconds since 1970. Only supported features are declared here; categories, badges and
 /// preferences are added when they are supported.
 public enum Notifier {
     /// The methods about devices.
@@ -11,6 +11,8 @@ public enum Notifier {
     public enum Webpush {}
     /// The methods about triggers.
     public enum Triggers {}
+    /// The methods about types.
+    public enum Types {}
     /// The methods about dead deliveries.
     public enum Dead {}
 
@@ -18,6 +20,7 @@ public enum Notifier {
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
         Webpush.Key.self, Apps.List.self, Apps.Check.self, Apps.Reload.self, Apps.Resume.self,
         Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
+        Types.Set.self, Types.List.self, Types.Remove.self,
         Send.self, SendToDevice.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
     ]

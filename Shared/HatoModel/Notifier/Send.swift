@@ -38,7 +38,9 @@ extension Notifier {
         public static let effect = Effect.write
 
         public var to: SendTarget
-        public var notification: NotificationText
+        public var notification: NotificationText?
+        public var localized: [String: NotificationText]?
+        public var type: String?
         public var data: [String: String]?
         public var options: DeliveryOptions?
         public var platforms: PlatformMembers?
@@ -46,17 +48,34 @@ extension Notifier {
         public var dryRun: Bool?
 
         public static let fields = Fields<Self>(
-            blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
+            blank: Self(to: SendTarget.fields.blank, notification: NotificationText()),
             .required(
                 "to", \.to,
                 "The recipients: exactly one of `uids`, `devices` and `tokens`; at most 10,000 devices in all"),
-            .required(
-                "notification", \.notification, "The shown text: a title, a body or both; `data` alone is refused"),
+            .optional(
+                "notification", \.notification,
+                """
+                The shown text: a title, a body or both; `data` alone is refused. When absent, that of the template \
+                of `type`
+                """),
+            .optional(
+                "localized", \.localized,
+                """
+                Texts by locale, at most 32, beside `notification` or the template: a device gets the text of its \
+                locale (`ja-JP`), else of its language (`ja`), else `notification`
+                """, example: ["en": NotificationText(title: "News", body: "Maintenance is tomorrow")]),
+            .optional(
+                "type", \.type,
+                """
+                The type that `data` must fit (`notifier.types.set`): an unknown one is refused with `invalidType`, a \
+                missing or wrong field with `invalidData` and its name in `data.field` of the error. The app gets \
+                it as `transition_type`
+                """, example: "search_results_list"),
             .optional(
                 "data", \.data,
                 """
                 Values for the receiving app: strings by name; names and values have at most 4,096 bytes of \
-                UTF-8 in all
+                UTF-8 in all, with `transition_type` if there is a type
                 """,
                 example: ["chat": "c1"]),
             .optional("options", \.options, "Options of the delivery", example: DeliveryOptions(ttlSeconds: 3600)),
@@ -83,6 +102,13 @@ extension Notifier {
             self.to = to
             self.notification = notification
             self.idempotencyKey = idempotencyKey
+        }
+
+        /// A notification with the text of its type.
+        public init(to: SendTarget, type: String, data: [String: String]) {
+            self.to = to
+            self.type = type
+            self.data = data
         }
 
         public struct Result: FieldObject, Hashable {

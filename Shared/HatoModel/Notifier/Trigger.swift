@@ -100,7 +100,9 @@ extension Notifier {
         public var pattern: FeedPattern
         public var on: [TriggerEvent]
         public var recipients: Recipients
-        public var notification: NotificationText
+        public var notification: NotificationText?
+        public var localized: [String: NotificationText]?
+        public var type: String?
         public var data: [String: String]?
         public var options: DeliveryOptions?
         public var platforms: PlatformMembers?
@@ -108,8 +110,7 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(
-                id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank,
-                notification: NotificationText.fields.blank),
+                id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank),
             .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
             .required("database", \.database, "The database whose changes fire it"),
             .required(
@@ -129,8 +130,10 @@ extension Notifier {
                 Whom it notifies, except the author of the change: one or more of `uids`, `uidsAt`, `uidsIn`, \
                 `uidField`, and `tokenField` or `tokenAt`. A device that is found twice gets one delivery
                 """),
-            .required(
+            .optional(
                 "notification", \.notification, "The shown text, with templates as in `notifier.triggers.set`"),
+            .optional("localized", \.localized, "Texts by locale, with templates"),
+            .optional("type", \.type, "The type of its notifications"),
             .optional(
                 "data", \.data,
                 "Values for the receiving app, with templates: strings by name"),
@@ -160,7 +163,9 @@ extension Notifier.Triggers {
         public var pattern: FeedPattern
         public var on: [Notifier.TriggerEvent]
         public var recipients: Notifier.Recipients
-        public var notification: Notifier.NotificationText
+        public var notification: Notifier.NotificationText?
+        public var localized: [String: Notifier.NotificationText]?
+        public var type: String?
         public var data: [String: String]?
         public var options: Notifier.DeliveryOptions?
         public var platforms: Notifier.PlatformMembers?
@@ -169,7 +174,7 @@ extension Notifier.Triggers {
         public static let fields = Fields<Self>(
             blank: Self(
                 id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank,
-                notification: Notifier.NotificationText.fields.blank),
+                notification: Notifier.NotificationText()),
             .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
             .optional(
                 "database", \.database, "The database whose changes fire it; `default` when absent", example: "default"),
@@ -190,15 +195,31 @@ extension Notifier.Triggers {
                 Whom it notifies, except the author of the change: one or more of `uids`, `uidsAt`, `uidsIn`, \
                 `uidField`, and `tokenField` or `tokenAt`. A device that is found twice gets one delivery
                 """),
-            .required(
+            .optional(
                 "notification", \.notification,
                 """
                 The shown text: a title, a body or both, with templates: `{after.a.b}` and \
                 `{before.a.b}` (fields of the change), `{chat}` (a name of the pattern), `{path}`, \
                 `{author.name}` (what stands at `/users/{uid}/name` of the author when the trigger fires); \
                 several of them in one place, with vertical bars between, stand for the first that is not empty; \
-                missing values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty
+                missing values are empty; `{{` and `}}` are braces. Nothing is sent if both are empty. \
+                When absent, the text of the template of `type`
                 """),
+            .optional(
+                "localized", \.localized,
+                """
+                Texts by locale, at most 32, with templates, beside `notification` or the template of `type`: a device \
+                gets the text of its locale (`ja-JP`), else of its language (`ja`), else `notification`
+                """,
+                example: ["en": Notifier.NotificationText(title: "From {after.senderName}", body: "{after.text}")]),
+            .optional(
+                "type", \.type,
+                """
+                The type that `data` must fit (`notifier.types.set`). Refused with `invalidType` if it is not known, \
+                and with `invalidData` if `data` lacks a required field or has a wrong text without templates. Nothing \
+                is sent for a change that makes wrong data, and a metric counts it; an optional field that comes out \
+                empty is left out
+                """, example: "product_detail"),
             .optional(
                 "data", \.data,
                 """
@@ -242,11 +263,21 @@ extension Notifier.Triggers {
             self.notification = notification
         }
 
+        /// A trigger with the text of its type.
+        public init(id: String, pattern: FeedPattern, recipients: Notifier.Recipients, type: String) {
+            self.id = id
+            self.pattern = pattern
+            on = [.created]
+            self.recipients = recipients
+            self.type = type
+        }
+
         /// The trigger to set.
         public var trigger: Notifier.Trigger {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
-                notification: notification, data: data, options: options, platforms: platforms, when: when)
+                notification: notification, localized: localized, type: type, data: data, options: options,
+                platforms: platforms, when: when)
         }
 
         public struct Result: FieldObject, Hashable {

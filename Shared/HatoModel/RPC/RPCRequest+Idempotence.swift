@@ -159,6 +159,10 @@ extension Notifier.Triggers.Set {
     public var isIdempotent: Bool { true }
 }
 
+extension Notifier.Types.Set {
+    public var isIdempotent: Bool { true }
+}
+
 extension Notifier.Dead.Drop {
     /// With `all` it would also drop later dead deliveries.
     public var isIdempotent: Bool { all != true }

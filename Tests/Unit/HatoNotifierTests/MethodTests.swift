@@ -239,7 +239,7 @@ import Testing
         send.dryRun = nil
         let first = try await notifier.client.call(send)
         #expect(try await notifier.client.call(send) == first)
-        send.notification.title = "b"
+        send.notification?.title = "b"
         #expect(await error { _ = try await notifier.client.call(send) }?.reason == "idempotency_key_reused")
         let direct = try await notifier.client.call(
             Notifier.Send(to: .init(devices: [device]), notification: .init(body: "direct")))
@@ -263,7 +263,7 @@ import Testing
         #expect(await parameter { $0.to.uids = [String(repeating: "x", count: 600)] } == "to.uids")
         #expect(await parameter { $0.notification = .init() } == "notification")
         #expect(
-            await parameter { $0.notification.title = String(repeating: "x", count: 2_000) } == "notification.title")
+            await parameter { $0.notification?.title = String(repeating: "x", count: 2_000) } == "notification.title")
         #expect(await parameter { $0.data = ["k": String(repeating: "x", count: 5_000)] } == "data")
         #expect(await parameter { $0.options = .init(ttlSeconds: 0) } == "options.ttlSeconds")
         #expect(await parameter { $0.options = .init(collapseKey: "") } == "options.collapseKey")
@@ -372,8 +372,8 @@ import Testing
         // What a trigger fills has the limits of `send`.
         let long = String(repeating: "x", count: 40_000)
         let tooLong: [(String, (inout Notifier.Triggers.Set) -> Void)] = [
-            ("notification.title", { $0.notification.title = long }),
-            ("notification.body", { $0.notification.body = long }), ("data", { $0.data = ["k": long] }),
+            ("notification.title", { $0.notification?.title = long }),
+            ("notification.body", { $0.notification?.body = long }), ("data", { $0.data = ["k": long] }),
             ("options.collapseKey", { $0.options = .init(collapseKey: long) }),
             ("recipients.uids", { $0.recipients = .init(uids: [long]) }),
             ("recipients.uidsAt", { $0.recipients = .init(uidsAt: "/" + long) }),

@@ -329,7 +329,7 @@ import Testing
         }
         #expect(parameter { $0.on = [] } == "on")
         #expect(parameter { $0.notification = .init() } == "notification")
-        #expect(parameter { $0.notification.title = "{x}" } == "notification.title")
+        #expect(parameter { $0.notification?.title = "{x}" } == "notification.title")
         #expect(parameter { $0.data = ["k": "{"] } == "data.k")
         #expect(parameter { $0.options = .init(collapseKey: "{no}") } == "options.collapseKey")
         #expect(parameter { $0.recipients.uidsAt = nil } == "recipients")

@@ -49,22 +49,23 @@ struct RequestChecks: Sendable {
         return devices
     }
 
-    func text(_ text: Notifier.NotificationText) throws(RPCError) {
+    func text(_ text: Notifier.NotificationText, _ parameter: String = "notification") throws(RPCError) {
         guard text.title?.isEmpty == false || text.body?.isEmpty == false else {
             throw .invalidArgument(
-                "notification", reason: "empty_notification", "A notification has a title, a body or both")
+                parameter, reason: "empty_notification", "A notification has a title, a body or both")
         }
-        try size(text.title, "notification.title", limits.titleBytesMax)
-        try size(text.body, "notification.body", limits.bodyBytesMax)
+        try size(text.title, "\(parameter).title", limits.titleBytesMax)
+        try size(text.body, "\(parameter).body", limits.bodyBytesMax)
     }
 
     /// What a trigger fills is as long as what `send` is given, before it is filled as after. Says nothing of what is
     /// in it: that is read by `CompiledTrigger`.
     func trigger(_ trigger: Notifier.Trigger) throws(RPCError) {
         try key(trigger.id, "id")
-        try size(trigger.notification.title, "notification.title", limits.titleBytesMax)
-        try size(trigger.notification.body, "notification.body", limits.bodyBytesMax)
-        try data(trigger.data)
+        try size(trigger.notification?.title, "notification.title", limits.titleBytesMax)
+        try size(trigger.notification?.body, "notification.body", limits.bodyBytesMax)
+        try localized(trigger.localized)
+        try data(trigger.data, type: trigger.type)
         try options(trigger.options)
         try size(trigger.options?.image, "options.image", Self.linkBytesMax)
         try size(trigger.options?.link, "options.link", Self.linkBytesMax)

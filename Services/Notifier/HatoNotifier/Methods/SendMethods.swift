@@ -43,8 +43,9 @@ struct SendMethods: NotifierMethods {
 
     func send(_ request: Notifier.Send) async throws -> Notifier.Send.Result {
         let recipients = try recipients(request.to)
-        try checks.text(request.notification)
-        try checks.data(request.data)
+        if let text = request.notification { try checks.text(text) }
+        try checks.localized(request.localized)
+        try checks.data(request.data, type: request.type)
         try checks.options(request.options)
         try checks.link(request.options?.image, "options.image")
         try checks.link(request.options?.link, "options.link")
@@ -55,17 +56,33 @@ struct SendMethods: NotifierMethods {
             request.options?.ttlSeconds.map { Int64($0) * 1_000 }
             ?? configuration.delivery.timeToLive.milliseconds
         var new = NewNotification(
-            recipients: recipients, text: request.notification, createdAt: now, expiresAt: now + timeToLive)
+            recipients: recipients, text: request.notification ?? Notifier.NotificationText(), createdAt: now,
+            expiresAt: now + timeToLive)
+        new.localized = request.localized
         new.data = request.data ?? [:]
         new.collapseKey = request.options?.collapseKey
         new.options = request.options
         new.platforms = request.platforms
+        try await complete(&new, request)
         if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
         if let key = request.idempotencyKey {
             new.idempotency = .init(scope: "administrator", key: key, fingerprint: try fingerprint(of: request))
         }
         let accepted = try await outbox.accept(new)
         return .init(notification: accepted.notification, recipients: accepted.recipients)
+    }
+
+    /// Checks the data against the type, and takes what the type gives.
+    private func complete(_ new: inout NewNotification, _ request: Notifier.Send) async throws {
+        if let name = request.type {
+            guard let typed = try await store.read({ try $0.typedContent(name) }) else {
+                throw PayloadError.unknownType(name)
+            }
+            do {
+                try typed.complete(&new, hasText: request.notification != nil, checks.limits)
+            } catch { throw error.rpcError(typed.type) }
+        }
+        try checks.text(new.text)
     }
 
     private func recipients(_ target: Notifier.SendTarget) throws -> NewNotification.Recipients {

@@ -38,6 +38,7 @@ struct TriggerMethods: NotifierMethods {
             if isNew, try rows.count(.trigger, upTo: triggersMax) >= triggersMax {
                 throw NotifierError.tooManyTriggers(triggersMax)
             }
+            try rows.checkType(of: trigger)
             var record = TriggerRecord(trigger: trigger, startsAfter: now.version, epoch: now.epoch)
             let former = try rows.readable(TriggerRecord.self, key)
             if let former, former.trigger.database == trigger.database, former.trigger.pattern == trigger.pattern {
@@ -72,7 +73,8 @@ struct TriggerMethods: NotifierMethods {
     func testTrigger(_ request: Notifier.Triggers.Test) async throws -> Notifier.Triggers.Test.Result {
         let record = try await store.read { try $0.record(TriggerRecord.self, TriggerRecord.key(request.id)) }
         guard let trigger = record?.trigger else { throw NotifierError.triggerNotFound(request.id) }
-        let compiled = try CompiledTrigger(trigger, limits: configuration.limits)
+        var compiled = try CompiledTrigger(trigger, limits: configuration.limits)
+        if let type = trigger.type { compiled.typed = try await store.read { try $0.typedContent(type) } }
         guard case .exact(let parameters) = compiled.pattern.match(request.path),
             trigger.on.contains(where: { $0.includes(request.type) })
         else {
@@ -91,7 +93,11 @@ struct TriggerMethods: NotifierMethods {
         let commit = FeedCommit(version: 0, epoch: "", time: now, changes: [change])
         let settings = CompiledTrigger.Settings(
             limits: configuration.limits, timeToLive: configuration.delivery.timeToLive, now: now)
-        let new = compiled.notification(for: change, in: commit, settings: settings)
+        let filled = compiled.notification(for: change, in: commit, settings: settings)
+        let new: NewNotification?
+        do { new = try compiled.completed(filled, configuration.limits) } catch {
+            throw error.rpcError(compiled.typed?.type ?? Notifier.PayloadType(type: trigger.type ?? ""))
+        }
         var result = Notifier.Triggers.Test.Result(matches: true)
         result.params = change.parameters
         result.recipients = found.uids

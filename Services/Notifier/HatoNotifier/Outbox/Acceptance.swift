@@ -32,7 +32,8 @@ struct Acceptance {
             throw OutboxRefusal.tooManyRecipients(devices.count, max: limits.deliveriesPerNotificationMax)
         }
         let notification = NotificationRecord(
-            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, localized: new.localized,
+            data: new.data,
             collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
             path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes)
@@ -78,7 +79,8 @@ struct Acceptance {
         if former == nil {
             draft.begin(
                 NotificationRecord(
-                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text,
+                    localized: new.localized, data: new.data,
                     collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
                     path: new.path, recipients: part.total,
                     idempotencyKey: key.bytes))

@@ -66,7 +66,7 @@ extension LaneHead {
         case .send:
             draft.moveHead(delivery, dueKey: row)
             var sent = Delivery(
-                id: delivery.id, address: address, content: notification.content(for: delivery),
+                id: delivery.id, address: address, content: notification.content(for: delivery, device),
                 createdAt: notification.createdAt)
             sent.app = device.app ?? Delivery.defaultApp
             sent.expiresAt = delivery.machine.expiresAt
@@ -78,8 +78,9 @@ extension LaneHead {
 }
 
 extension NotificationRecord {
-    fileprivate func content(for delivery: DeliveryRecord) -> DeliveryContent {
-        var content = DeliveryContent(notification: id, device: delivery.device, uid: delivery.uid, text: text)
+    fileprivate func content(for delivery: DeliveryRecord, _ device: DeviceRecord) -> DeliveryContent {
+        var content = DeliveryContent(
+            notification: id, device: delivery.device, uid: delivery.uid, text: text(for: device.locale))
         content.data = data
         content.trigger = trigger
         content.path = path

@@ -23,6 +23,8 @@ struct NewNotification: Sendable {
 
     var recipients: Recipients
     var text: Notifier.NotificationText
+    /// Texts by locale, which take its place on devices with these.
+    var localized: [String: Notifier.NotificationText]?
     var data: [String: String] = [:]
     var collapseKey: String?
     var options: Notifier.DeliveryOptions?

@@ -19,6 +19,8 @@ struct RecordKey: Hashable, Sendable {
         case tokenDevice = 0x62  // b
         /// id → `TriggerRecord`
         case trigger = 0x74  // t
+        /// type → `Notifier.PayloadType`
+        case type = 0x68  // h
         /// database → `CursorRecord`
         case cursor = 0x63  // c
         /// database, digest of the writer's uid, sequence, index → `ChangeRecord`; the changes that fire triggers, of

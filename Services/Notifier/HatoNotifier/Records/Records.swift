@@ -57,6 +57,7 @@ struct NotificationRecord: FieldObject {
     var createdAt: Int64
     var expiresAt: Int64
     var text: Notifier.NotificationText
+    var localized: [String: Notifier.NotificationText]?
     var data: [String: String]
     var collapseKey: String?
     var options: Notifier.DeliveryOptions?
@@ -74,6 +75,7 @@ struct NotificationRecord: FieldObject {
         .required("createdAt", \.createdAt),
         .required("expiresAt", \.expiresAt),
         .required("text", \.text),
+        .optional("localized", \.localized),
         .required("data", \.data),
         .optional("collapseKey", \.collapseKey),
         .optional("options", \.options),

@@ -10,12 +10,15 @@ struct CompiledTrigger: Sendable {
     private let title: Template?
     private let body: Template?
     private let data: [String: Template]
+    private let localized: LocalizedTemplates
     private let collapseKey: Template?
     private let thread: Template?
     private let image: Template?
     private let link: Template?
     private let condition: RulesPredicate?
     private let patternText: String
+    /// What its type asks; nil without a type, or while the type cannot be read.
+    var typed: TypedContent?
 
     /// Throws `RPCError` that names the parameter.
     init(_ trigger: Notifier.Trigger, limits: NotifierLimits) throws(RPCError) {
@@ -28,9 +31,11 @@ struct CompiledTrigger: Sendable {
                 "on", reason: "invalid_trigger", "on names at least one of created, updated, deleted, written")
         }
         recipients = try CompiledRecipients(trigger.recipients, parameters: names, limits)
-        title = try CompiledTrigger.template(trigger.notification.title, "notification.title", names)
-        body = try CompiledTrigger.template(trigger.notification.body, "notification.body", names)
-        guard title?.isEmpty == false || body?.isEmpty == false else {
+        title = try CompiledTrigger.template(trigger.notification?.title, "notification.title", names)
+        body = try CompiledTrigger.template(trigger.notification?.body, "notification.body", names)
+        localized = try LocalizedTemplates(trigger.localized, parameters: names)
+        let hasTextOfType = trigger.notification == nil && trigger.type != nil
+        guard hasTextOfType || title?.isEmpty == false || body?.isEmpty == false else {
             throw .invalidArgument(
                 "notification", reason: "empty_notification", "A notification has a title, a body or both")
         }
@@ -58,7 +63,7 @@ struct CompiledTrigger: Sendable {
         }
     }
 
-    private static func template(
+    static func template(
         _ text: String?, _ parameter: String, _ names: [String]
     ) throws(RPCError) -> Template? {
         guard let text else { return nil }
@@ -119,7 +124,7 @@ struct CompiledTrigger: Sendable {
     }
 
     private var texts: [Template] {
-        [title, body, collapseKey, thread, image, link].compactMap(\.self) + data.values
+        [title, body, collapseKey, thread, image, link].compactMap(\.self) + localized.templates + data.values
     }
 
     private var textFields: [FieldPath] { texts.flatMap(\.fields) }
@@ -139,12 +144,15 @@ struct CompiledTrigger: Sendable {
         let text = Notifier.NotificationText(
             title: title?.filled(with: change, toBytes: limits.titleBytesMax),
             body: body?.filled(with: change, toBytes: limits.bodyBytesMax))
-        let isEmpty = text.title?.isEmpty != false && text.body?.isEmpty != false
+        let isEmpty = text.isEmpty && trigger.notification != nil
         guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
         let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
         var new = NewNotification(
             recipients: .uids([]), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
-        var room = limits.dataBytesMax
+        new.localized = localized.filled(with: change, limits)
+        // The name of the type comes with the data.
+        let typeBytes = trigger.type.map { $0.utf8.count + Notifier.PayloadType.typeField.utf8.count } ?? 0
+        var room = limits.dataBytesMax - typeBytes
         for (name, template) in data.sorted(by: { $0.key < $1.key }) where room > 0 {
             let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))
             room -= name.utf8.count + value.utf8.count

@@ -125,12 +125,16 @@ actor TriggerFeeds {
         guard !records.isEmpty, let cursor = stored else {
             return try await ChangeRows(outbox: outbox, database: database).dropAll()
         }
+        let types = try await outbox.store.read { snapshot in
+            try Dictionary(records.compactMap(\.trigger.type).map { ($0, try snapshot.typedContent($0)) }) { $1 }
+        }
         let triggers = records.compactMap { record -> FeedTrigger? in
             // Limits can have become tighter since it was set: then it is not served, and the log says so.
-            guard let compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
+            guard var compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
                 logger.error("a stored trigger is not valid", metadata: ["trigger": "\(record.trigger.id)"])
                 return nil
             }
+            compiled.typed = record.trigger.type.flatMap { types[$0] ?? nil }
             return FeedTrigger(compiled: compiled, record: record)
         }
         let backlog = try await backlog(of: database)

@@ -154,9 +154,10 @@ struct TriggerSource: Sendable {
         reportIncomplete(firing, truth)
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
-        return Content(
+        let content = Content(
             recipients: firing.trigger.source(firing.change),
             notification: firing.trigger.notification(for: firing.change, in: firing.commit, settings: settings))
+        return typed(content, of: firing)
     }
 
     /// Throws the error of what may be read later; the trigger goes without what can never be read.

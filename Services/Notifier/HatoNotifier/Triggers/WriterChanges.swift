@@ -208,7 +208,9 @@ struct WriterChanges: Sendable {
 extension NewNotification {
     /// About what its row takes, and the store makes of it.
     fileprivate var bytes: Int {
-        let texts = (text.title?.utf8.count ?? 0) + (text.body?.utf8.count ?? 0)
+        let texts = ([text] + (localized.map { Array($0.values) } ?? [])).reduce(0) {
+            $0 + ($1.title?.utf8.count ?? 0) + ($1.body?.utf8.count ?? 0)
+        }
         return data.reduce(TriggerBudget.bytesPerDelivery + 4 * texts) {
             $0 + 4 * ($1.key.utf8.count + $1.value.utf8.count)
         }

@@ -11,6 +11,7 @@ struct SendCommand: RequestCommand {
     @OptionGroup var options: ClientOptions
     @Option(help: "A user to notify; may be given several times.") var to: [String] = []
     @Option(help: "A device to notify; may be given several times.") var device: [String] = []
+    @Option(help: "The type that the data fit; gives the text unless there is a title or body.") var type: String?
     @Option(help: "The title.") var title: String?
     @Option(help: "The body.") var body: String?
     @Option(help: ArgumentHelp("For the receiving app; may be given several times.", valueName: "name=value"))
@@ -25,6 +26,8 @@ struct SendCommand: RequestCommand {
         let target = to.isEmpty ? Notifier.SendTarget(devices: device) : Notifier.SendTarget(uids: to)
         var request = Notifier.Send(
             to: target, notification: .init(title: title, body: body), idempotencyKey: idempotencyKey)
+        request.type = type
+        if type != nil, title == nil, body == nil { request.notification = nil }
         for pair in data {
             guard let sign = pair.firstIndex(of: "=") else { throw ValidationError("--data is name=value.") }
             request.data = request.data ?? [:]

@@ -58,7 +58,8 @@ import Testing
                 "messages.databases.create", "messages.databases.drop",
                 "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
                 "notifier.apps.reload", "notifier.apps.resume",
-                "notifier.triggers.remove", "notifier.sendToDevice", "notifier.dead.replay", "notifier.dead.drop",
+                "notifier.triggers.remove", "notifier.types.remove", "notifier.sendToDevice", "notifier.dead.replay",
+                "notifier.dead.drop",
             ])
     }
 

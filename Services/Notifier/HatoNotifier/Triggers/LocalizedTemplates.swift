@@ -1,0 +1,33 @@
+import HatoModel
+
+/// A trigger's texts by locale, as templates.
+struct LocalizedTemplates: Sendable {
+    private struct Text: Sendable {
+        var title: Template?
+        var body: Template?
+    }
+
+    private var texts: [String: Text] = [:]
+
+    /// Throws `RPCError` that names the text.
+    init(_ localized: [String: Notifier.NotificationText]?, parameters: [String]) throws(RPCError) {
+        for (locale, text) in localized ?? [:] {
+            texts[locale] = Text(
+                title: try CompiledTrigger.template(text.title, "localized.\(locale).title", parameters),
+                body: try CompiledTrigger.template(text.body, "localized.\(locale).body", parameters))
+        }
+    }
+
+    var templates: [Template] { texts.values.flatMap { [$0.title, $0.body].compactMap(\.self) } }
+
+    /// Nil without any; a text that comes out empty is left out.
+    func filled(with change: FeedChange, _ limits: NotifierLimits) -> [String: Notifier.NotificationText]? {
+        if texts.isEmpty { return nil }
+        return texts.compactMapValues { text in
+            let filled = Notifier.NotificationText(
+                title: text.title?.filled(with: change, toBytes: limits.titleBytesMax),
+                body: text.body?.filled(with: change, toBytes: limits.bodyBytesMax))
+            return filled.isEmpty ? nil : filled
+        }
+    }
+}
