@@ -48,7 +48,7 @@ extension Notifier {
         public var dryRun: Bool?
 
         public static let fields = Fields<Self>(
-            blank: Self(to: SendTarget.fields.blank, notification: NotificationText()),
+            blank: Self(to: SendTarget.fields.blank),
             .required(
                 "to", \.to,
                 "The recipients: exactly one of `uids`, `devices` and `tokens`; at most 10,000 devices in all"),
@@ -97,6 +97,8 @@ extension Notifier {
             .optional(
                 "dryRun", \.dryRun, "True: counts the devices; writes and sends nothing; false when absent",
                 example: true))
+
+        private init(to: SendTarget) { self.to = to }
 
         public init(to: SendTarget, notification: NotificationText, idempotencyKey: String? = nil) {
             self.to = to

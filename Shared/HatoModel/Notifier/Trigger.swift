@@ -173,8 +173,7 @@ extension Notifier.Triggers {
 
         public static let fields = Fields<Self>(
             blank: Self(
-                id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank,
-                notification: Notifier.NotificationText()),
+                id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank),
             .required("id", \.id, "The id of the trigger: 1 to 256 bytes without control characters"),
             .optional(
                 "database", \.database, "The database whose changes fire it; `default` when absent", example: "default"),
@@ -261,6 +260,13 @@ extension Notifier.Triggers {
             on = [.created]
             self.recipients = recipients
             self.notification = notification
+        }
+
+        private init(id: String, pattern: FeedPattern, recipients: Notifier.Recipients) {
+            self.id = id
+            self.pattern = pattern
+            on = [.created]
+            self.recipients = recipients
         }
 
         /// A trigger with the text of its type.
