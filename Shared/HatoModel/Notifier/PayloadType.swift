@@ -38,6 +38,22 @@ extension Notifier {
             self.optional = optional.isEmpty ? nil : optional
         }
 
+        init(_ request: Types.Set) {
+            type = request.type
+            required = request.required
+            optional = request.optional
+            template = request.template
+            localized = request.localized
+            category = request.category
+            timeSensitive = request.timeSensitive
+        }
+
+        static let example: Self = {
+            var type = Self(type: "search_results_list", required: ["search_keyword": .string, "order": .string])
+            type.template = .init(title: "新着商品", body: "{search_keyword}の新着商品があります")
+            return type
+        }()
+
         /// The name of the field that carries the type on the wire.
         public static let typeField = "transition_type"
 

@@ -59,14 +59,7 @@ extension Notifier.Types {
         }
 
         /// The type to set.
-        public var payloadType: Notifier.PayloadType {
-            var new = Notifier.PayloadType(type: type, required: required ?? [:], optional: optional ?? [:])
-            new.template = template
-            new.localized = localized
-            new.category = category
-            new.timeSensitive = timeSensitive
-            return new
-        }
+        public var payloadType: Notifier.PayloadType { Notifier.PayloadType(self) }
 
         public struct Result: FieldObject, Hashable {
             public var created: Bool
@@ -116,12 +109,4 @@ extension Notifier.Types {
 
         public static let example = RPCExample(Remove(type: "search_results_list"), Empty())
     }
-}
-
-extension Notifier.PayloadType {
-    fileprivate static let example: Self = {
-        var type = Self(type: "search_results_list", required: ["search_keyword": .string, "order": .string])
-        type.template = .init(title: "新着商品", body: "{search_keyword}の新着商品があります")
-        return type
-    }()
 }
