@@ -209,7 +209,7 @@ let package = Package(
             [
                 "HatoFetch", "HatoFollow", "HatoTesting", "TestAuth", "TestStores", "HatoModel", "HatoRPC",
                 "HatoStorage",
-                "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging,
+                "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", cryptoExtras, logging,
             ]),
         unitTests(of: "HatoRuntime", ["HatoIdentity", "HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(

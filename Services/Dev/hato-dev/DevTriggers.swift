@@ -10,7 +10,9 @@ struct DevTriggers: Sendable {
     /// Throws `SettingsError` for a name that there is not.
     init(_ settings: Settings) throws {
         requests = try (settings.text("triggers") ?? "").split(separator: ",").map { name in
-            do { return try ShippedTriggers(name: String(name)).request() } catch let error as ArgumentError {
+            do { return try ShippedTriggers(name: String(name.trimmingPrefix { $0 == " " })).request() } catch let error
+                as ArgumentError
+            {
                 throw SettingsError("setting triggers: \(error.message)")
             }
         }

@@ -80,6 +80,8 @@ public struct DeliveryPolicy: Sendable, Hashable {
     /// begins only while as many attempts may begin as cannot be slow, half of all at least. Where it had responded in
     /// time before, this holds for `slowAfter` only, and for twice as long each time that it is slow again.
     public var silentFor: Duration = .seconds(30)
+    /// How long `sendToDevice` waits for the first attempts.
+    public var firstAttempt: Duration = .seconds(10)
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)
     /// Delivered and dropped ones are remembered this long after they could have expired.

@@ -2,7 +2,7 @@ public import HatoModel
 
 /// The limits of the notifier.
 public struct NotifierLimits: Limits, Hashable {
-    /// Devices of one user; a further one is refused.
+    /// Devices of one user; at the limit, a new one takes the place of the one that was silent the longest.
     public var devicesPerUserMax = 32
     /// Devices without a user, of tokens that were named in place of devices; above, those go that were used the
     /// longest time ago.
@@ -20,6 +20,8 @@ public struct NotifierLimits: Limits, Hashable {
     public var typeFieldsMax = 64
     /// Locales of one notification, trigger or type.
     public var localesMax = 32
+    /// UTF-8 of the texts of all locales together.
+    public var localizedBytesMax = 16_384
     /// UTF-8 of a title; `send` is rejected above, the title of a trigger is cut.
     public var titleBytesMax = 1_024
     /// UTF-8 of a body; `send` is rejected above, the body of a trigger is cut.
@@ -52,7 +54,9 @@ public struct NotifierLimits: Limits, Hashable {
     public init() {}
 
     public static let all: [Limit<NotifierLimits>] = [
-        Limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user; a further one is refused"),
+        Limit(
+            "devices-per-user-max", \.devicesPerUserMax, 1...10_000,
+            "devices of one user; one more takes the place of the one that was not registered for the longest time"),
         Limit(
             "token-devices-max", \.tokenDevicesMax, 1...10_000_000,
             "devices without a user, of tokens named in a trigger or `send`; above it the longest unused go"),
@@ -65,6 +69,9 @@ public struct NotifierLimits: Limits, Hashable {
         Limit("types-max", \.typesMax, 1...100_000, "types of the service"),
         Limit("type-fields-max", \.typeFieldsMax, 1...1_000, "fields of a type"),
         Limit("locales-max", \.localesMax, 1...1_000, "locales of one notification, trigger or type"),
+        Limit(
+            "localized-bytes-max", \.localizedBytesMax, 16...1_048_576,
+            "texts of all locales of one notification, trigger or type together, in bytes"),
         Limit(
             "title-bytes-max", \.titleBytesMax, 16...65_536,
             "longest title, in bytes; a longer one is refused, and cut if a trigger makes it"),

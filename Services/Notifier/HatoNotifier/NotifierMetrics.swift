@@ -35,7 +35,7 @@ final class NotifierMetrics: Sendable {
     }
     /// Why a device was removed or disabled by itself.
     enum Removal: String, CaseIterable {
-        case gone, failing, silent
+        case gone, failing, silent, excess
     }
 
     private let removals = Removal.allCases.map { reason in
@@ -44,6 +44,7 @@ final class NotifierMetrics: Sendable {
     private let endedEarly = Counter(label: "hato_notifier_attempts_ended_early_total")
     private let retries = Counter(label: "hato_notifier_retries_total")
     private let inFlight = Gauge(label: "hato_notifier_attempts_in_flight")
+    private let attemptsUnderWay = Atomic(0)
     private let deadLetters = Gauge(label: "hato_notifier_dead_letters")
     private let followers = Gauge(label: "hato_notifier_followers")
     private let feeds = Gauge(label: "hato_notifier_feeds")
@@ -106,7 +107,11 @@ final class NotifierMetrics: Sendable {
     }
 
     func attemptsEndedEarly(_ count: Int) { endedEarly.increment(by: count) }
-    func attempting(_ count: Int) { inFlight.record(count) }
+
+    /// So many attempts began, or, if negative, ended.
+    func attemptsBegan(_ count: Int) {
+        inFlight.record(attemptsUnderWay.add(count, ordering: .relaxed).newValue)
+    }
 
     /// The newest change that was handled had happened so long before.
     func handledChanges(after lag: Int64) { feedLag.record(Double(lag) / 1_000) }

@@ -54,7 +54,7 @@ final class NotifierService: Sendable {
         self.outbox = outbox
         self.channels = channels
         self.providers = providers
-        apps = AppRegistry(configuration.apps, channels: channels)
+        apps = AppRegistry(configuration.apps, channels: channels, logger: logger)
         self.logger = logger
         notices = ThrottledNotices(logger)
         store = outbox.store

@@ -92,17 +92,19 @@ extension Notifier.Send {
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
                 "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform",
                 "invalid_localized", "invalid_data"),
-            MethodError(.failedPrecondition, "device_disabled"),
+            MethodError(.failedPrecondition, "device_disabled", "app_not_configured"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
         ], .payload, .unknownDevice)
 }
 extension Notifier.SendToDevice {
-    public static let errors = [
-        MethodError(
-            .invalidArgument, "invalid_recipients", "invalid_payload", "invalid_badge", "invalid_ttl", "invalid_key",
-            "invalid_data", "invalid_platform_member", "too_big")
-    ]
+    public static let errors: [MethodError] = .joined(
+        [
+            MethodError(
+                .invalidArgument, "invalid_recipients", "invalid_payload", "invalid_badge", "invalid_ttl",
+                "invalid_key", "invalid_data", "too_big"),
+            MethodError(.failedPrecondition, "app_not_configured"),
+        ], .payload)
 }
 extension Notifier.Status { public static let errors = [MethodError(.notFound, "notification_not_found")] }
 extension Notifier.Follow { public static let errors: [MethodError] = .follow }

@@ -120,11 +120,13 @@ extension Notifier {
         public static let method = "notifier.sendToDevice"
         public static let summary = """
             Sends to FCM tokens, with the parameters and the result of Firebase's old call of this name. It \
-            responds when the deliveries are durable: a `messageId` is the id of a delivery (`notifier.status` \
-            has its state), and only tokens that are malformed or known to be gone have an `error`
+            responds when the deliveries are durable and each had a first attempt, or after 10 seconds. A \
+            `messageId` is the id of a delivery that was delivered or will be attempted again (`notifier.status` \
+            has its state)
             """
         public static let access = Access.administrator
         public static let effect = Effect.write
+        public static let isSlow = true
 
         public var token: TokenChoice
         public var payload: LegacyPayload
@@ -160,22 +162,35 @@ extension Notifier {
             }
         }
 
-        /// Why nothing is sent to a token.
+        /// Why a token gets nothing.
         public struct Problem: FieldObject, Hashable {
-            public var code: String
+            /// The codes of the old call.
+            public enum Code: String, FieldChoice {
+                case invalidToken = "messaging/invalid-registration-token"
+                case tokenGone = "messaging/registration-token-not-registered"
+                case otherProject = "messaging/mismatched-credential"
+                case invalidMessage = "messaging/invalid-argument"
+                case tooLarge = "messaging/payload-size-limit-exceeded"
+                case unavailable = "messaging/server-unavailable"
+            }
+
+            public var code: Code
             public var message: String
 
             public static let fields = Fields<Self>(
-                blank: Self(code: "", message: ""),
+                blank: Self(.unavailable, ""),
                 .required(
                     "code", \.code,
                     """
-                    `messaging/invalid-registration-token`: it is malformed; \
-                    `messaging/registration-token-not-registered`: FCM said before that it is gone
+                    `messaging/invalid-registration-token`: it is malformed, or FCM says that it is none; \
+                    `messaging/registration-token-not-registered`: it is gone; `messaging/mismatched-credential`: \
+                    it is of another Firebase project; `messaging/invalid-argument`: FCM refuses the message; \
+                    `messaging/payload-size-limit-exceeded`: the message is too large; \
+                    `messaging/server-unavailable`: it ended for another reason, such as `timeToLive`
                     """),
                 .required("message", \.message, "The same for people"))
 
-            public init(code: String, message: String) {
+            public init(_ code: Code, _ message: String) {
                 self.code = code
                 self.message = message
             }

@@ -24,10 +24,10 @@ extension Notifier.Types {
                 "required", \.required,
                 """
                 The kinds of the fields that `data` must have, by name (1 to 64 of `A-Z a-z 0-9 _ - .`), at most 64 \
-                with `optional`. All values are texts: `string`: 1 to 1,000 code points; `int`: \
-                `-?(0|[1-9][0-9]*)` within ±(2^53-1); `bool`: `true` or `false`; `id`: a key that the tree may \
-                have; `url`: an absolute https URL of at most 2,048 bytes; `date`: milliseconds since 1970 in \
-                digits. The empty text is of no kind
+                with `optional`. All values are texts: `string`: 1 to 1,000 code points; `int`: digits without \
+                leading zeros, with or without `-` before them, within ±(2^53-1); `bool`: `true` or `false`; `id`: \
+                a key that the tree may have; `url`: an absolute https URL of at most 2,048 bytes; `date`: \
+                milliseconds since 1970 in digits. The empty text is of no kind
                 """, example: ["search_keyword": .string]),
             .optional(
                 "optional", \.optional, "The kinds of the fields that `data` may have, by name",

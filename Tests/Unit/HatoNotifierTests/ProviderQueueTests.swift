@@ -140,6 +140,51 @@ import Testing
         #expect(next.deliveries.count == 60)
     }
 
+    @Test func whatExpiresInAStoppedQueueEndsAndOneWithoutAnAppIsResumed() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        for user in ["u1", "u2"] { try await outbox.addPhone("p-\(user)", of: user) }
+        let short = try await outbox.send("short", to: ["u1"])
+        let week = outbox.notification("long", to: ["u2"], timeToLive: .seconds(7 * 86_400))
+        let long = try await outbox.accept(week).notification
+        try await ProviderQueues(outbox).stop(try queue(), problem: "wrong topic")
+        clock.advance(by: .seconds(25 * 3_600))
+        let channel = ScriptedChannel(.apns)
+        try await running(outbox, channel) { dispatcher in
+            try await eventually("expired") { try await outbox.states(of: short) == [.dropped] }
+            #expect(try await outbox.states(of: try #require(long)) == [.pending] && channel.deliveries.isEmpty)
+            #expect(dispatcher.knows(app: "default") && !dispatcher.knows(app: "other"))
+        }
+    }
+
+    @Test func aQueueIsSweptInPages() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        let users = (0..<600).map { "u\($0)" }
+        for user in users { try await outbox.addPhone("p-\(user)", of: user) }
+        let id = try #require(try await outbox.accept(outbox.notification("a", to: users)).notification)
+        clock.advance(by: .seconds(25 * 3_600))
+        let first = try await ProviderQueues(outbox).endExpired(in: try queue(), after: nil)
+        #expect(try await outbox.states(of: id).count { $0 == .dropped } == 512)
+        #expect(try await ProviderQueues(outbox).endExpired(in: try queue(), after: try #require(first)) == nil)
+        #expect(try await outbox.states(of: id).allSatisfy { $0 == .dropped })
+    }
+
+    @Test func anEndpointThatAlwaysFindsPushesWrongGoesAfterFiveDays() {
+        let policy = DeliveryPolicy()
+        let tooLarge = DeliveryOutcome.rejected(DeliveryResponse(status: 413, error: "too large"))
+        let ours = DeliveryOutcome.rejected(DeliveryResponse(error: "the message is too large"))
+        func verdicts(_ outcome: DeliveryOutcome, _ platform: Notifier.Platform) -> [DeviceVerdict] {
+            var device = DeviceRecord(device: "d", uid: "u", platform: platform, createdAt: 0)
+            return [0, 5 * 86_400_000].map { now in
+                device.attemptEnded(
+                    outcome, .init(now: now, began: now, environment: nil, isStopped: false), policy)
+            }
+        }
+        #expect(verdicts(tooLarge, .webpush) == [.stays, .ends(.failing)])
+        #expect(verdicts(ours, .webpush) == [.stays, .stays])
+        #expect(verdicts(tooLarge, .fcm) == [.stays, .stays])
+    }
+
     /// Two attempts in the wrong environment under way at a time are one mistake.
     @Test func anAttemptOfBeforeASwitchCostsNoDevice() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)

@@ -79,7 +79,7 @@ import Testing
             (payload { $0.titleLocArgs = "マスオ" }, nil, "payload.notification.titleLocArgs"),
             (payload { $0.bodyLocArgs = "[1]" }, nil, "payload.notification.bodyLocArgs"),
             (payload { $0.body = long }, nil, "payload.notification.body"),
-            (payload { $0.color = "blue" }, nil, "platforms"),
+            (payload { $0.color = "blue" }, nil, "payload.notification"),
             (.init(), nil, "payload"),
             (.init(data: ["gcm.x": "1"]), nil, "data"),
             (payload { _ in }, -1, "options.timeToLive"), (payload { _ in }, 2_419_201, "options.timeToLive"),
@@ -94,6 +94,41 @@ import Testing
         let none = Notifier.SendToDevice(token: .init([String]()), payload: payload { _ in })
         let error = await #expect(throws: RPCError.self) { try await notifier.client.call(none) }
         #expect(error?.data["parameter"] == "token")
+        await notifier.stop()
+    }
+
+    /// Callers of the old function forget the tokens that are gone.
+    @Test func theResultSaysWhatBecameOfTheFirstAttempts() async throws {
+        let gone = DeliveryOutcome.deviceGone(DeliveryResponse(status: 404, error: "UNREGISTERED"), since: nil)
+        let none = DeliveryOutcome.deviceGone(DeliveryResponse(status: 400, error: "not a token"), since: nil)
+        let wrong = DeliveryOutcome.rejected(DeliveryResponse(status: 400, error: "FCM refuses the message"))
+        let large = DeliveryOutcome.rejected(DeliveryResponse(error: "the message is too large"))
+        let busy = DeliveryOutcome.failed(DeliveryResponse(status: 503), retryAfter: .seconds(3_600))
+        let other = DeliveryOutcome.tokenRefused(DeliveryResponse(status: 403, error: "SENDER_ID_MISMATCH"))
+        for (outcome, code) in [
+            (gone, "registration-token-not-registered"), (none, "invalid-registration-token"),
+            (wrong, "invalid-argument"), (large, "payload-size-limit-exceeded"), (busy, nil),
+            (other, "mismatched-credential"),
+        ] {
+            let notifier = try await TestNotifier.start(channels: [ScriptedChannel(.fcm, script: [outcome])]) {
+                $0.delivery.firstAttempt = .seconds(600)
+            }
+            let call = Notifier.SendToDevice(token: .init("tok-1"), payload: payload { _ in })
+            let result = try #require(try await notifier.client.call(call).results.first)
+            #expect(result.error?.code.rawValue == code.map { "messaging/\($0)" })
+            #expect((result.messageId == nil) == (code != nil))
+            await notifier.stop()
+        }
+    }
+
+    @Test func aReceiverThatDoesNotRespondIsNotWaitedForLong() async throws {
+        let gate = Gate()
+        let notifier = try await TestNotifier.start(channels: [ScriptedChannel(.fcm, gate: gate)]) {
+            $0.delivery.firstAttempt = .milliseconds(20)
+        }
+        let call = Notifier.SendToDevice(token: .init(["tok-1", "tok-2"]), payload: payload { _ in })
+        #expect(try await notifier.client.call(call).successCount == 2)
+        gate.open()
         await notifier.stop()
     }
 

@@ -32,6 +32,7 @@ final class TestNotifier: Sendable {
         configuration.webhooks.timeout = .seconds(100)
         configuration.webhooks.connectTimeout = .seconds(100)
         configuration.delivery.lease = .seconds(200)
+        if channels?.contains(where: { $0.platform == .fcm }) == true { configuration.apps = try TestApps.fcm() }
         change(&configuration)
         let kept: any Store = if let store { store } else { try MemoryStore() }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -170,7 +170,7 @@ import Testing
             let result = try await notifier.client.call(call)
             #expect(
                 result.results.map { $0.error?.code } == [
-                    "messaging/registration-token-not-registered", "messaging/invalid-registration-token", nil,
+                    .tokenGone, .invalidToken, nil,
                 ])
             #expect(result.successCount == 1 && result.failureCount == 2)
             try await eventually("delivered") { tokens == ["tok-1", "tok-1", "tok-2"] }

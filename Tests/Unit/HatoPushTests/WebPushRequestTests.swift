@@ -217,7 +217,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (404, "gone"), (410, "gone"), (400, "rejected"), (413, "rejected"), (401, "failed"), (403, "failed"),
+        (404, "gone"), (410, "gone"), (400, "failed"), (413, "rejected"), (401, "failed"), (403, "failed"),
         (307, "failed"), (408, "failed"), (429, "failed"), (500, "failed"), (502, "failed"), (503, "failed"),
     ])
     func eachStatusHasItsOutcome(status: Int, expected: String) {

@@ -48,9 +48,12 @@ public struct AppsFile: Sendable {
             let (name, file) = try contents(fcm, "service-account-file")
             // Only a stand-in of FCM on this machine is called without TLS.
             let account = try fcm.checked(name) { () throws(ArgumentError) in
-                try FCMServiceAccount(file, url: try fcm.optionalText("url"), allowsLoopback: true)
+                try FCMServiceAccount(file, allowsLoopback: true)
             }
-            return account
+            guard let url = try fcm.optionalText("url") else { return account }
+            return try fcm.checked("url") { () throws(ArgumentError) in
+                try FCMServiceAccount(file, url: url, allowsLoopback: true)
+            }
         }
         app.webpush = try members.child("webpush", known: ["key-file", "subject", "allow-private"]).map { webpush in
             let (name, file) = try contents(webpush, "key-file")

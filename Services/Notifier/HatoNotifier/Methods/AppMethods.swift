@@ -12,7 +12,8 @@ struct AppMethods: NotifierMethods {
         handle(Notifier.Apps.Check.self, in: &router) { methods, request, _ in try await methods.check(request.app) }
         handle(Notifier.Apps.Reload.self, in: &router) { methods, _, _ in try await methods.reload() }
         handle(Notifier.Apps.Resume.self, in: &router) { methods, request, _ in
-            try methods.requireApp(request.app)
+            // Its deliveries may wait though it left the file.
+            if !methods.service.providers.knows(app: request.app) { try methods.requireApp(request.app) }
             try await methods.service.providers.resume(app: request.app, request.platform)
             return Empty()
         }

@@ -60,6 +60,9 @@ struct LegacyMessage {
         if localized?.isAlone == true {
             // Without a title and a body the message counts as silent elsewhere.
             if let sound = shown?.sound { notification["sound"] = .string(sound) }
+            if let badge = shown?.badge, let count = Double(badge) {
+                notification["notification_count"] = .number(count)
+            }
             if isHigh { object["priority"] = "HIGH" }
         }
         if !notification.isEmpty { object["notification"] = .object(notification) }

@@ -1,5 +1,6 @@
 import HatoFollow
 import HatoModel
+import HatoPush
 import HatoRPC
 import HatoStorage
 
@@ -93,7 +94,12 @@ struct SendMethods: NotifierMethods {
         case (nil, let devices?, nil):
             try checks.uids(devices, "to.devices")
             return .devices(devices)
-        case (nil, nil, let tokens?): return .tokens(try checks.tokens(tokens, outbox))
+        case (nil, nil, let tokens?):
+            let forms = try checks.tokens(tokens, outbox)
+            for token in tokens {
+                try service.apps.requireCredentials(of: token.app ?? Delivery.defaultApp, for: token.platform)
+            }
+            return .tokens(forms)
         default:
             throw RPCError.invalidArgument(
                 "to", reason: "invalid_recipients", "Give exactly one of uids, devices, tokens")

@@ -134,11 +134,11 @@ struct TriggerMethods: NotifierMethods {
             while let part = try await reading.next() { uids += part }
         }
         uids += try await source.uids(query)
-        return try await devices(of: uids, try await source.forms(query, of: uids), without: change.uid)
+        return try await devices(of: uids, try await source.tokens(query, of: uids), without: change.uid)
     }
 
     private func devices(
-        of uids: [String], _ forms: [DeviceRecord], without author: String?
+        of uids: [String], _ tokens: [FoundToken], without author: String?
     ) async throws -> (uids: [String], devices: Int) {
         var seen: Set<String> = []
         let uids = uids.filter { !$0.isEmpty && $0 != author && seen.insert($0).inserted }
@@ -149,9 +149,9 @@ struct TriggerMethods: NotifierMethods {
                     devices.insert(device.device)
                 }
             }
-            for form in forms {
-                let device = try snapshot.device(at: form.addressKey) ?? form
-                if device.state == .active, author == nil || device.uid != author { devices.insert(device.device) }
+            for token in tokens {
+                let device = try snapshot.device(at: token.form.addressKey) ?? token.form
+                if token.reaches(device), author == nil || device.uid != author { devices.insert(device.device) }
             }
             return devices.count
         }

@@ -95,7 +95,11 @@ extension RequestChecks {
                         + "\(Notifier.PayloadType.typeField), e.g. product_id")
             }
         }
-        do { try FCMRequest.check(data: fields.mapValues(\.rawValue)) } catch {
+        do {
+            let names = fields.mapValues(\.rawValue)
+            try FCMRequest.check(data: names)
+            try APNsRequest.check(data: names)
+        } catch {
             throw .invalidArgument(parameter, reason: error.reason, error.message)
         }
     }
@@ -107,9 +111,16 @@ extension RequestChecks {
             throw .invalidArgument(
                 "localized", reason: "invalid_localized", "localized has at most \(limits.localesMax) locales")
         }
+        var bytes = 0
         for (locale, text) in texts.sorted(by: { $0.key < $1.key }) {
             try key(locale, "localized")
             try self.text(text, "localized.\(locale)")
+            bytes += (text.title?.utf8.count ?? 0) + (text.body?.utf8.count ?? 0)
+        }
+        guard bytes <= limits.localizedBytesMax else {
+            throw .invalidArgument(
+                "localized", reason: "too_big",
+                "The texts of localized have at most \(limits.localizedBytesMax) bytes together")
         }
     }
 

@@ -21,15 +21,21 @@ struct CircuitBreaker: Sendable {
         return now >= open.until && count == 0 ? 1 : 0
     }
 
+    /// Of an attempt, in milliseconds since 1970.
+    struct Times: Sendable {
+        var began: Int64
+        var ended: Int64
+    }
+
     /// `random` is at least 0 and below 1.
-    mutating func attemptEnded(_ outcome: DeliveryOutcome, at now: Int64, random: Double) {
+    mutating func attemptEnded(_ outcome: DeliveryOutcome, _ times: Times, random: Double) {
         switch outcome {
         case .providerRefused(let response, let floor):
-            pause(response.error ?? "the provider refuses the app", at: now, random: random, floor: floor)
+            pause(response.error ?? "the provider refuses the app", times, random: random, floor: floor)
         case .failed(let response, let floor) where (response.status ?? 500) >= 500:
             failures += 1
             if open != nil || failures >= Self.failuresMax {
-                pause(response.error ?? "the provider fails", at: now, random: random, floor: floor)
+                pause(response.error ?? "the provider fails", times, random: random, floor: floor)
             }
         // Was not called.
         case .postponed: break
@@ -37,13 +43,13 @@ struct CircuitBreaker: Sendable {
         }
     }
 
-    private mutating func pause(_ problem: String, at now: Int64, random: Double, floor: Duration?) {
-        // Attempts that had begun before it end one after the other: one pause.
-        if let open, now < open.until { return }
+    private mutating func pause(_ problem: String, _ times: Times, random: Double, floor: Duration?) {
+        // Attempts that had begun before it end one after the other, some after its end: one pause.
+        if let open, times.began < open.until { return }
         let doubled = Self.firstPause << Int64(min(pauses, 10))
         let longest = min(doubled, Self.longestPause)
         let pause = max(longest / 2 + Int64(Double(longest / 2) * random), floor?.milliseconds ?? 0)
         pauses += 1
-        open = (problem, open?.since ?? now, now + pause)
+        open = (problem, open?.since ?? times.ended, times.ended + pause)
     }
 }

@@ -63,7 +63,7 @@ actor Dispatcher {
             // Attempts may have ended meanwhile: only what began is taken over.
             slots.position = round.slots.position
             for lease in round.leases { begin(lease, &group) }
-            outbox.metrics.attempting(slots.count)
+            outbox.metrics.attemptsBegan(round.leases.count)
             if round.isFull {
                 wake()
             } else if let next = [round.nextDueAt, slots.nextChange].compactMap({ $0 }).min() {
@@ -133,7 +133,7 @@ actor Dispatcher {
     private func attemptEnded(_ number: Int, _ outcome: DeliveryOutcome) {
         calls[number] = nil
         slots.ended(number, outcome, at: outbox.time.now())
-        outbox.metrics.attempting(slots.count)
+        outbox.metrics.attemptsBegan(-1)
     }
 }
 

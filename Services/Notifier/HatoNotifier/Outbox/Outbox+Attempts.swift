@@ -18,6 +18,7 @@ extension Outbox {
             var recording = AttemptRecording(policy: policy)
             return try attempts.compactMap { try recording.record($0, random: $1, in: &draft) }
         }
+        firstAttempts.ended(of: ended.lazy.map(\.lease.delivery.content.notification))
         for device in gone { metrics.devicesRemoved(1, because: device.reason) }
         return gone.map(\.name)
     }
@@ -90,8 +91,11 @@ private struct AttemptRecording {
         let circumstances = DeviceVerdict.Circumstances(
             now: draft.now, began: lease.began, environment: environment, isStopped: isStopped)
         let verdict = device?.attemptEnded(ended.outcome, circumstances, policy)
+        // One that cannot be read ends its deliveries when they are due.
+        let isKnown = try former == nil && transaction.contains(DeviceRecord.key(delivery.device))
         let judged = JudgedOutcome(
-            outcome: ended.outcome, verdict: verdict ?? .ends(.gone), waitsInQueue: delivery.queue != nil)
+            outcome: ended.outcome, verdict: verdict ?? (isKnown ? .stays : .ends(.gone)),
+            waitsInQueue: delivery.queue != nil)
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
         case .finish: try draft.finishHead(delivery, dueKey: dueKey)
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
@@ -105,7 +109,8 @@ private struct AttemptRecording {
         if device.platform == .webhook || device.staysKnown(after: ended.outcome) {
             keep(device, former, in: &draft)
         } else {
-            device.delete(in: &draft.writes)
+            // Where its rows stand.
+            former.delete(in: &draft.writes)
             known.updateValue(nil, forKey: device.device)
         }
         return GoneDevice(name: device.device, reason: reason)
@@ -114,6 +119,10 @@ private struct AttemptRecording {
     private mutating func keep(_ device: DeviceRecord, _ former: DeviceRecord, in draft: inout OutboxDraft) {
         guard device != former else { return }
         draft.writes.put(device.key, device)
+        if device.tokenKey != former.tokenKey {
+            if let key = former.tokenKey { draft.writes.delete(key) }
+            if let key = device.tokenKey { draft.writes.put(key) }
+        }
         known.updateValue(device, forKey: device.device)
     }
 }

@@ -7,9 +7,9 @@ import Synchronization
 /// Writes every step of a delivery durably. Each method is one transaction, or a row of them; what it answers is on
 /// disk.
 ///
-/// Lanes keep their order by one row each in the table `due`: it stands at the time when the lane's head may be
-/// attempted, or while it is attempted at the end of the lease, so an attempt whose maker vanished becomes due by
-/// itself.
+/// Lanes keep their order by one row each in the table `due`, or `queued` for devices of a provider: it stands at the
+/// time when the lane's head may be attempted, or while it is attempted at the end of the lease, so an attempt whose
+/// maker vanished becomes due by itself.
 final class Outbox: Sendable {
     let store: any Store
     let policy: DeliveryPolicy
@@ -29,6 +29,8 @@ final class Outbox: Sendable {
     let notices: ThrottledNotices
     /// Tokens that were used in place of devices since it was looked last how many devices they have.
     let tokensUsed: Atomic<Int>
+    /// Requests that wait for the first attempts of a notification.
+    let firstAttempts = FirstAttempts()
     /// Called when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
     /// The same for a provider queue.
@@ -114,6 +116,7 @@ final class Outbox: Sendable {
         unfinished.add(effects.pendingChange, ordering: .relaxed)
         givenUp.add(effects.deadChange, ordering: .relaxed)
         for event in effects.events { metrics.count(event) }
+        firstAttempts.ended(of: effects.events.lazy.filter { $0.type != .accepted }.map(\.notification))
         metrics.pendingIs(pending)
         reportUnreadable(effects)
         reportDrops(effects.droppedBecauseFull)

@@ -66,6 +66,9 @@ final class ProviderDispatcher: Sendable {
         get async { await statuses.filter { $0.value.status == .paused || $0.value.status == .stopped } }
     }
 
+    /// Whether an app has or had deliveries.
+    func knows(app: String) -> Bool { !known(of: app).isEmpty }
+
     private func known(of app: String) -> [QueueDispatcher] {
         dispatchers.withLock { $0.values.filter { $0.queue.app == app } }
     }

@@ -28,6 +28,8 @@ struct QueueRound: Sendable {
 /// The provider queues of an outbox.
 struct ProviderQueues: Sendable {
     private let outbox: Outbox
+    /// Rows that `endExpired` looks at in one transaction.
+    private static let sweptRowsMax = 512
 
     init(_ outbox: Outbox) { self.outbox = outbox }
 
@@ -52,6 +54,26 @@ struct ProviderQueues: Sendable {
             round.nextDueAt = try draft.transaction.rows(prefix, after: prefix.with(time: now + 1), limit: 1).first
                 .flatMap { LaneRow($0.key)?.time }
             return round
+        }
+    }
+
+    /// Ends what has expired in a queue from which nothing is leased, after a row of it. Returns where to go on; nil at
+    /// the end.
+    func endExpired(in queue: ProviderQueue, after last: RecordKey?) async throws -> RecordKey? {
+        let rowsMax = Self.sweptRowsMax
+        return try await outbox.change { draft in
+            let prefix = RecordKey(.queued).with(queue.name)
+            let rows = try draft.transaction.rows(prefix, after: last, limit: rowsMax)
+            for row in rows {
+                // One that cannot be read is set aside when it is leased.
+                guard
+                    var delivery = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value)),
+                    delivery.dueKey == row.key, delivery.machine.state == .pending,
+                    case .finish = delivery.machine.timePassed(at: draft.now)
+                else { continue }
+                try draft.finishHeads(from: delivery, dueKey: row.key) { $0.timePassed(at: $1) }
+            }
+            return rows.count == rowsMax ? rows.last?.key : nil
         }
     }
 

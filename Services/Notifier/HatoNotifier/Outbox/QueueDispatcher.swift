@@ -20,10 +20,16 @@ actor QueueDispatcher {
     private var stopped: StoppedQueueRecord?
     private var inFlight = 0
     private var hasResponded = false
+    /// Whether nothing waited when it was looked last.
+    private var isEmpty = false
+    /// How far it was looked for what has expired while nothing is leased, and when to look again.
+    private var sweep: (after: RecordKey?, due: Int64) = (nil, 0)
     private var timer: Task<Void, Never>?
     private var isStopping = false
     /// Deliveries that are leased in one transaction.
     private static let batchMax = 256
+    /// Milliseconds from one look for what has expired to the next.
+    private static let sweepPause: Int64 = 3_600_000
 
     init(
         _ queue: ProviderQueue, _ outbox: Outbox, channel: (any Channel)?, _ results: ResultWriter,
@@ -73,7 +79,7 @@ actor QueueDispatcher {
         if let stopped {
             shown.status = .stopped
             (shown.problem, shown.since) = (stopped.problem, Int(stopped.since))
-        } else if let open = breaker.open {
+        } else if let open = breaker.open, !isEmpty || outbox.time.now() < open.until {
             shown.status = .paused
             (shown.problem, shown.since) = (open.problem, Int(open.since))
         }
@@ -86,15 +92,17 @@ actor QueueDispatcher {
         let now = outbox.time.now()
         let room = breaker.room(beside: inFlight, max: outbox.policy.attemptsPerProviderMax, at: now)
         guard stopped == nil, room > 0 else {
-            if stopped == nil, let open = breaker.open, open.until > now { wakeAt(open.until) }
+            if stopped != nil || breaker.open != nil { await endExpired(now) }
             return
         }
         let limit = min(room, Self.batchMax)
         do {
             let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit)
+            isEmpty = round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
             // What was leased while the queue stopped is due again when its lease ends.
             for lease in round.leases where stopped == nil {
                 inFlight += 1
+                outbox.metrics.attemptsBegan(1)
                 group.addTask { await self.attempt(lease) }
             }
             if round.isFull {
@@ -108,6 +116,24 @@ actor QueueDispatcher {
                 .unleasedDeliveries, "deliveries cannot be leased", ["error": "\(error)"], level: .error)
             wakeAt(now + 1_000)
         }
+    }
+
+    /// Nothing that waits here is leased, so nothing else ends what expires.
+    private func endExpired(_ now: Int64) async {
+        if sweep.due <= now {
+            do {
+                let last = try await ProviderQueues(outbox).endExpired(in: queue, after: sweep.after)
+                sweep = (last, last == nil ? now + Self.sweepPause : now)
+            } catch {
+                notices.notice(
+                    .unleasedDeliveries, "expired deliveries cannot be ended", ["error": "\(error)"], level: .error)
+                sweep.due = now + 1_000
+            }
+        }
+        let resumption = stopped == nil ? breaker.open?.until : nil
+        // After the pause, the attempt that is under way wakes.
+        let next = resumption.map { $0 > now ? min($0, sweep.due) : sweep.due } ?? sweep.due
+        if next <= now { wake() } else { wakeAt(next) }
     }
 
     private func wakeAt(_ time: Int64) {
@@ -141,13 +167,17 @@ actor QueueDispatcher {
         wake()
     }
 
-    private func attemptWasRecorded() { inFlight -= 1 }
+    private func attemptWasRecorded() {
+        inFlight -= 1
+        outbox.metrics.attemptsBegan(-1)
+    }
 
     private func attemptEnded(_ outcome: DeliveryOutcome, _ lease: Lease) async {
         if outcome.response.status != nil { hasResponded = true }
         let now = outbox.time.now()
         let wasOpen = breaker.open != nil
-        breaker.attemptEnded(outcome, at: now, random: outbox.randomFraction())
+        breaker.attemptEnded(
+            outcome, CircuitBreaker.Times(began: lease.began, ended: now), random: outbox.randomFraction())
         if let open = breaker.open, !wasOpen {
             notices.notice(
                 .pausedQueue, "a provider does not take deliveries; they wait",

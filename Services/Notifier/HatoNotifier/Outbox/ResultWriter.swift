@@ -28,12 +28,19 @@ actor ResultWriter {
         while !waiting.isEmpty {
             let batch = waiting.prefix(Self.batchMax)
             waiting.removeFirst(batch.count)
-            let result: Result<Void, any Error>
             do {
                 drop(try await outbox.record(batch.map(\.ended)))
-                result = .success(())
-            } catch { result = .failure(error) }
-            for entry in batch { entry.recorded.resume(with: result) }
+                for entry in batch { entry.recorded.resume() }
+            } catch {
+                // What one of them cannot do must not repeat the attempts of the others.
+                for entry in batch {
+                    do {
+                        if batch.count == 1 { throw error }
+                        drop(try await outbox.record([entry.ended]))
+                        entry.recorded.resume()
+                    } catch { entry.recorded.resume(throwing: error) }
+                }
+            }
         }
         isWriting = false
     }

@@ -26,23 +26,30 @@ struct TokenDevices: Sendable {
         return devices
     }
 
-    /// Deletes the devices without users that were used the longest time ago, once in a while, when there are too many:
-    /// any user that may write what a trigger takes for a token can make some.
+    /// Deletes devices without users when there are too many, from time to time: first those that are gone, then those
+    /// that were used the longest time ago. Any user that may write what a trigger takes for a token can make some. One
+    /// with deliveries that wait stays: nothing that was accepted is lost.
     func used(_ count: Int) async {
         let countMax = outbox.limits.tokenDevicesMax
         let most = max(1, countMax / 16)
         guard outbox.tokensUsed.add(count, ordering: .relaxed).newValue >= most else { return }
         outbox.tokensUsed.store(0, ordering: .relaxed)
         do {
-            while true {
-                let oldest = try await outbox.store.read { snapshot -> [RecordKey] in
-                    let excess = try snapshot.count(.tokenDevice) - countMax
-                    guard excess > 0 else { return [] }
-                    return try snapshot.keys(RecordKey(.tokenDevice), limit: min(excess, OutboxDraft.writesMax / 4))
+            var excess = try await outbox.store.read { try $0.count(.tokenDevice) } - countMax
+            var (last, removed): (RecordKey?, Int) = (nil, 0)
+            while excess > 0 {
+                let page = try await outbox.store.read { [last, excess] snapshot in
+                    try snapshot.rows(
+                        RecordKey(.tokenDevice), after: last, limit: min(excess, OutboxDraft.writesMax / 4)
+                    ).map(\.key)
                 }
-                guard !oldest.isEmpty else { return }
-                try await outbox.change { draft in for key in oldest { try Self.forget(key, in: &draft) } }
+                guard !page.isEmpty else { break }
+                let gone = try await outbox.change { draft in
+                    try page.count { try Self.forget($0, in: &draft) }
+                }
+                (last, excess, removed) = (page.last, excess - gone, removed + gone)
             }
+            outbox.metrics.devicesRemoved(removed, because: .excess)
         } catch {
             // What used them is done all the same; the next use tries again.
             outbox.tokensUsed.store(most, ordering: .relaxed)
@@ -77,14 +84,17 @@ struct TokenDevices: Sendable {
         return used
     }
 
-    private static func forget(_ key: RecordKey, in draft: inout OutboxDraft) throws {
-        draft.writes.delete(key)
+    /// Returns whether the row went.
+    private static func forget(_ key: RecordKey, in draft: inout OutboxDraft) throws -> Bool {
         var reader = RecordKeyReader(key.bytes)
-        guard reader.number() != nil, let name = reader.text(),
-            let device = try draft.transaction.readable(DeviceRecord.self, DeviceRecord.key(name)),
+        guard reader.number() != nil, let name = reader.text() else { return false }
+        guard try draft.transaction.rows(RecordKey(.lane).with(name), limit: 1).isEmpty else { return false }
+        draft.writes.delete(key)
+        guard let device = try draft.transaction.readable(DeviceRecord.self, DeviceRecord.key(name)),
             device.tokenKey == key
-        else { return }
+        else { return true }
         device.delete(in: &draft.writes)
+        return true
     }
 }
 
@@ -92,15 +102,15 @@ extension DeviceRecord {
     /// So often it is written down that a token is used, in milliseconds.
     private static let day: Int64 = 24 * 3_600_000
 
-    /// Whether it is a token without a user that was not used for a day.
-    fileprivate func isUsedBefore(_ now: Int64) -> Bool {
-        uid.isEmpty && state == .active && now - lastSeen > DeviceRecord.day
-    }
+    /// Whether it is a token without a user that was not used for a day. One that is gone is tried again then: the app
+    /// may have been installed again.
+    fileprivate func isUsedBefore(_ now: Int64) -> Bool { uid.isEmpty && now - lastSeen > DeviceRecord.day }
 
     /// Whether a device that is gone stays as a disabled one: a token without a user would come back with the next
-    /// change that names it. One that was refused goes, since that may be our mistake.
+    /// change that names it. One that was refused goes, since that may be our mistake, and so does a text that is no
+    /// token (400), of which there may be any number.
     func staysKnown(after outcome: DeliveryOutcome) -> Bool {
-        guard uid.isEmpty, case .deviceGone = outcome else { return false }
-        return true
+        guard uid.isEmpty, case .deviceGone(let response, _) = outcome else { return false }
+        return response.status != 400
     }
 }

@@ -87,7 +87,8 @@ struct DeviceRecord: FieldObject, Hashable {
     var addressKey: RecordKey {
         switch platform {
         case .webhook: DeviceRecord.webhookKey(url ?? "", app: app).with(uid)
-        case .webpush: DeviceRecord.addressKey(platform, app).with(url ?? "")
+        // An endpoint may be known to others, what signs in there is not: a caller with both has the subscription.
+        case .webpush: DeviceRecord.addressKey(platform, app).with(url ?? "").with(auth ?? "")
         case .apns: DeviceRecord.addressKey(platform, app).with(token ?? "")
         case .fcm:
             // An installation id is no token, though both are texts.
@@ -105,9 +106,9 @@ struct DeviceRecord: FieldObject, Hashable {
     /// Whose queue its deliveries wait in; nil: they have receivers of their own.
     var queue: ProviderQueue? { ProviderQueue(platform, app: app ?? Delivery.defaultApp) }
 
-    /// Its row among tokens without users; nil for a user's device.
+    /// Its row among tokens without users, those that are gone first; nil for a user's device.
     var tokenKey: RecordKey? {
-        uid.isEmpty ? RecordKey(.tokenDevice).with(time: lastSeen).with(device) : nil
+        uid.isEmpty ? RecordKey(.tokenDevice).with(time: state == .active ? lastSeen : 0).with(device) : nil
     }
 
     /// When the app showed itself last.
@@ -169,7 +170,9 @@ extension DeviceRecord {
         case .delivered:
             (failingSince, refusedSince, hasSucceeded) = (nil, nil, true)
             return .stays
-        case .postponed, .rejected, .providerRefused: return .stays
+        case .postponed, .providerRefused: return .stays
+        // Nothing was sent.
+        case .rejected(let response) where response.status == nil: return .stays
         case .deviceGone(_, let since):
             // Registered again since: it works again, or the next attempt says so.
             // A token without a user is used, not registered.
@@ -177,7 +180,8 @@ extension DeviceRecord {
             return ends(.gone)
         case .tokenRefused:
             // The attempt was made before its environment changed, or before it was registered again.
-            if let attempted = circumstances.environment, attempted != environment { return .hasSwitched }
+            let isOfBefore = circumstances.environment.map { $0 != environment ?? .production } ?? false
+            if isOfBefore { return .hasSwitched }
             if lastSeen > circumstances.began { return .stays }
             if circumstances.isStopped { return .isSuspect }
             if !hasSucceeded {
@@ -190,8 +194,8 @@ extension DeviceRecord {
             let since = refusedSince.flatMap { now - $0 < 5 * DeviceVerdict.suspicion ? $0 : nil } ?? now
             refusedSince = since
             return now - since < DeviceVerdict.suspicion ? .isSuspect : ends(.gone)
-        case .failed:
-            // A provider that fails says nothing about the device.
+        case .failed, .rejected:
+            // A provider that fails, or finds a push wrong, says nothing about the device.
             guard queue == nil else { return .stays }
             let since = failingSince ?? now
             failingSince = since
@@ -261,12 +265,15 @@ extension DeviceRecord {
     init(_ token: String, of app: TokenApp, named name: String, at now: Int64) {
         self.init(device: name, uid: "", platform: app.platform, createdAt: now)
         (self.app, self.token, seenAt) = (app.app, token, now)
+        // Apple's production service is asked first, and the other one if that refuses the token.
+        if app.platform == .apns { environment = .production }
     }
 
     /// The same token, used now.
     func used(at now: Int64) -> DeviceRecord {
         var device = self
         device.seenAt = now
+        (device.state, device.disabledReason) = (.active, nil)
         return device
     }
 

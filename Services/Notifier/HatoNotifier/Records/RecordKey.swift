@@ -15,7 +15,7 @@ struct RecordKey: Hashable, Sendable {
         case deviceOfUser = 0x75  // u
         /// platform, app, address, uid → the device
         case deviceAtAddress = 0x61  // a
-        /// when it was used last, device → nothing; those of tokens without users
+        /// when it was used last, 0 for one that is gone, device → nothing; those of tokens without users
         case tokenDevice = 0x62  // b
         /// id → `TriggerRecord`
         case trigger = 0x74  // t
@@ -36,8 +36,8 @@ struct RecordKey: Hashable, Sendable {
         case lane = 0x6C  // l
         /// digest of the uid, sequence → key of the row in `lane`; the unfinished ones of a user, in order
         case waiting = 0x77  // w
-        /// time, lane → key of the delivery; one row for each lane, here or in `parked`: when its head is due, or when
-        /// the head's lease ends
+        /// time, lane → key of the delivery; one row for each lane, here, in `parked` or in `queued`: when its head is
+        /// due, or when the head's lease ends
         case due = 0x71  // q
         /// host, uid, time, lane → key of the delivery; lanes that are due while their user or host has as many
         /// attempts as it may

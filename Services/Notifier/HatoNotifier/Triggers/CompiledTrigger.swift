@@ -154,9 +154,11 @@ struct CompiledTrigger: Sendable {
         let typeBytes = trigger.type.map { $0.utf8.count + Notifier.PayloadType.typeField.utf8.count } ?? 0
         var room = limits.dataBytesMax - typeBytes
         for (name, template) in data.sorted(by: { $0.key < $1.key }) where room > 0 {
-            let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))
+            // A value of a type that does not fit is not there: a part of it could be another one.
+            let valueMax = trigger.type == nil ? max(3, room - name.utf8.count) : limits.dataBytesMax
+            let value = template.filled(with: change, toBytes: valueMax)
             room -= name.utf8.count + value.utf8.count
-            if room >= 0 { new.data[name] = value }
+            if room >= 0, trigger.type == nil || value.utf8.count < valueMax { new.data[name] = value }
         }
         // With a part of it missing it would take the place of notifications that it has nothing to do with.
         let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false

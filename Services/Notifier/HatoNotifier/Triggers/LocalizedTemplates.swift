@@ -20,14 +20,18 @@ struct LocalizedTemplates: Sendable {
 
     var templates: [Template] { texts.values.flatMap { [$0.title, $0.body].compactMap(\.self) } }
 
-    /// Nil without any; a text that comes out empty is left out.
+    /// Nil without any; a text that comes out empty, or is too much beside the others, is left out.
     func filled(with change: FeedChange, _ limits: NotifierLimits) -> [String: Notifier.NotificationText]? {
         if texts.isEmpty { return nil }
-        return texts.compactMapValues { text in
+        var (localized, room): ([String: Notifier.NotificationText], Int) = ([:], limits.localizedBytesMax)
+        for (locale, text) in texts.sorted(by: { $0.key < $1.key }) {
             let filled = Notifier.NotificationText(
                 title: text.title?.filled(with: change, toBytes: limits.titleBytesMax),
                 body: text.body?.filled(with: change, toBytes: limits.bodyBytesMax))
-            return filled.isEmpty ? nil : filled
+            room -= (filled.title?.utf8.count ?? 0) + (filled.body?.utf8.count ?? 0)
+            // Devices with these locales get the text of the others.
+            if !filled.isEmpty, room >= 0 { localized[locale] = filled }
         }
+        return localized
     }
 }

@@ -7,6 +7,9 @@ struct TokenApp: Sendable, Hashable {
     /// Nil: `default`.
     var app: String?
 
+    /// Of a token that is read.
+    static let tokenBytesMax = 4_096
+
     /// Nil for a platform without tokens.
     init?(_ platform: Notifier.Platform, app: String?) {
         switch platform {
@@ -19,7 +22,6 @@ struct TokenApp: Sendable, Hashable {
     /// A device without a user, for where no device has the token. Throws `invalid_token` when it is none.
     func device(_ id: String, with token: String, at now: Int64) throws(ArgumentError) -> DeviceRecord {
         switch platform {
-        // Apple's production service is asked first, and the other one if that refuses the token.
         case .apns:
             let checked = try APNsDevice(token: token, environment: .production)
             return DeviceRecord(checked.token, of: self, named: id, at: now)
@@ -188,7 +190,9 @@ struct CompiledRecipients: Sendable {
         if let uid = uidField?.text(in: change), !uid.isEmpty, uid.utf8.count <= uidBytesMax { query.uids.append(uid) }
         query.keys = path(keys, change)
         query.values = path(values, change)
-        query.token = tokenField?.text(in: change).flatMap { $0.isEmpty ? nil : $0 }
+        query.token = tokenField?.text(in: change).flatMap { text in
+            (1...TokenApp.tokenBytesMax).contains(text.utf8.count) ? text : nil
+        }
         query.app = app
         if let tokenAt {
             var marked = change

@@ -24,8 +24,11 @@ extension TriggerSource {
             _ = try list.add(Set(uids), in: snapshot, bounds)
             return list
         }
-        let forms = try await forms(query, of: reading.uids + uids)
-        for device in try await TokenDevices(outbox: outbox).devices(of: forms) where device.state == .active {
+        let tokens = try await tokens(query, of: reading.uids + uids)
+        let devices = try await TokenDevices(outbox: outbox).devices(of: tokens.map(\.form))
+        let users = Set(reading.uids + uids)
+        // The devices of these users are in the list.
+        for (token, device) in zip(tokens, devices) where token.reaches(device) && !users.contains(device.uid) {
             reading.list.add(Recipient(device), bounds)
         }
         return reading.found(as: .query(query), self)
@@ -55,19 +58,25 @@ extension TriggerSource {
         return query.uids + texts.prefix(RecipientQuery.valuesMax)
     }
 
-    /// Devices without users for the tokens of a query, each token once: that of the change, and those of users.
-    func forms(_ query: RecipientQuery, of uids: [String]) async throws -> [DeviceRecord] {
+    /// The tokens of a query, each once: that of the change, or those of users.
+    func tokens(_ query: RecipientQuery, of uids: [String]) async throws -> [FoundToken] {
         guard let app = query.app else { return [] }
-        var tokens = query.token.map { [$0] } ?? []
+        // Nil: no user is named beside it.
+        var owners: [String: Set<String>?] = [:]
+        if let token = query.token { owners.updateValue(nil, forKey: token) }
         if let path = query.tokenPath {
             let users = Set(uids.prefix(RecipientQuery.tokensMax)).subtracting([query.author ?? ""])
             let authors = try await query.author.flatMap { path.path(of: $0) }.asyncMap { try await text($0) } ?? nil
-            tokens += try await texts(users.compactMap { path.path(of: $0) }).filter { $0 != authors }
+            for (uid, token) in try await texts(users, at: path) where token != authors && !token.isEmpty {
+                owners[token] = (owners[token] ?? []).map { $0.union([uid]) }
+            }
         }
-        let (now, all) = (outbox.time.now(), Set(tokens.filter { !$0.isEmpty }))
-        let forms = all.compactMap { try? app.device(outbox.newID("dev_"), with: $0, at: now) }
-        reportInvalidTokens(all.count - forms.count)
-        return forms
+        let now = outbox.time.now()
+        let tokens = owners.compactMap { token, owners in
+            (try? app.device(outbox.newID("dev_"), with: token, at: now)).map { FoundToken(form: $0, owners: owners) }
+        }
+        reportInvalidTokens(owners.count - tokens.count)
+        return tokens
     }
 
     /// A text at a path; nil where there is none.
@@ -78,17 +87,35 @@ extension TriggerSource {
         }
     }
 
-    private func texts(_ paths: [TreePath]) async throws -> [String] {
-        try await withThrowingTaskGroup(of: String?.self) { group in
-            var (texts, waiting) = ([String](), paths[...])
-            for path in waiting.prefix(Self.tokensAtATime) { group.addTask { try await text(path) } }
+    /// The texts at a path of each user that has one.
+    private func texts(
+        _ users: Set<String>, at path: RecipientQuery.TokenPath
+    ) async throws -> [(uid: String, text: String)] {
+        let paths = users.compactMap { uid in path.path(of: uid).map { (uid, $0) } }
+        return try await withThrowingTaskGroup(of: (String, String?).self) { group in
+            var (texts, waiting) = ([(String, String)](), paths[...])
+            for (uid, path) in waiting.prefix(Self.tokensAtATime) { group.addTask { (uid, try await text(path)) } }
             waiting = waiting.dropFirst(Self.tokensAtATime)
-            while let text = try await group.next() {
-                if let text { texts.append(text) }
-                if let path = waiting.popFirst() { group.addTask { try await self.text(path) } }
+            while let (uid, text) = try await group.next() {
+                if let text { texts.append((uid, text)) }
+                if let (uid, path) = waiting.popFirst() { group.addTask { (uid, try await self.text(path)) } }
             }
             return texts
         }
+    }
+}
+
+/// A token that a change or the tree holds.
+struct FoundToken: Sendable {
+    /// A device without a user, for where no device has the token.
+    var form: DeviceRecord
+    /// The users at whose paths it stands; nil: no user is named beside it.
+    var owners: Set<String>?
+
+    /// Whether the device that has the token is notified: not that of another user that registered the token since
+    /// it was written down.
+    func reaches(_ device: DeviceRecord) -> Bool {
+        device.state == .active && (device.uid.isEmpty || owners?.contains(device.uid) != false)
     }
 }
 

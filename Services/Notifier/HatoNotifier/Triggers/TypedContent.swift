@@ -39,7 +39,12 @@ struct TypedContent: Sendable, Hashable {
         new.data[Notifier.PayloadType.typeField] = type.type
         if !hasText {
             new.text = text?.filled(with: data, limits) ?? Notifier.NotificationText()
-            new.localized = new.localized ?? localized?.mapValues { $0.filled(with: data, limits) }
+            new.localized =
+                new.localized
+                ?? localized?.compactMapValues { texts in
+                    let filled = texts.filled(with: data, limits)
+                    return filled.isEmpty ? nil : filled
+                }
         }
         if type.timeSensitive == true, new.options?.interruptionLevel == nil {
             var options = new.options ?? Notifier.DeliveryOptions()

@@ -18,7 +18,7 @@ struct WebPushResponse: Hashable {
         switch status {
         case 200..<300: .delivered(DeliveryResponse(status: status, providerID: providerID))
         case 404, 410: .deviceGone(response("the subscription is gone"), since: nil)
-        case 400: .rejected(response("the push service refuses the request"))
+        case 400: .failed(response("the push service refuses the request"), retryAfter: nil)
         case 413: .rejected(response("the push service finds the body too large"))
         case 401, 403: .failed(response("the push service refuses the signature"), retryAfter: nil)
         case 429, 503: .failed(response("the push service is busy"), retryAfter: RetryAfter.delay(retryAfter, now: now))
