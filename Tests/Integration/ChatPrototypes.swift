@@ -3,50 +3,11 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Chats that push through Firebase Cloud Messaging, as prototypes have it.
-private func running(_ arguments: [String] = [], _ body: (TestStack, FCMStandIn) async throws -> Void) async throws {
-    let firebase = try await FCMStandIn()
-    let result: Result<Void, any Error>
-    do {
-        try await TestStack.run(["--apps-file", firebase.appsFile] + arguments) { try await body($0, firebase) }
-        result = .success(())
-    } catch { result = .failure(error) }
-    await firebase.stop()
-    try result.get()
-}
-
-extension TestStack {
-    fileprivate func set(_ path: String, _ value: JSONValue, as user: Auth.Session) async throws {
-        let client = client(.messages, as: .user(idToken: user.idToken))
-        _ = try await client.call(Messages.Set(path: try TreePath(path), value: value))
-        await client.close()
-    }
-
-    fileprivate func push(_ path: String, _ value: JSONValue, as user: Auth.Session) async throws {
-        let client = client(.messages, as: .user(idToken: user.idToken))
-        _ = try await client.call(Messages.Push(path: try TreePath(path), value: value))
-        await client.close()
-    }
-
-    /// Calls the notifier as an administrator.
-    fileprivate func notify<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
-        let client = client(.notifier, as: .administrator)
-        let result: Result<Request.Result, any Error>
-        do { result = .success(try await client.call(request)) } catch { result = .failure(error) }
-        await client.close()
-        return try result.get()
-    }
-
-    fileprivate func settled() async throws {
-        try await eventually("nothing waits") { try await notify(Notifier.Stats()).pending == 0 }
-    }
-}
-
 @Suite("Firebaseを活用してチャットアプリを楽々プロトタイプ", .timeLimit(.minutes(10)))
 struct ChatPrototypes {
     /// The article spells the fields in two ways.
     @Test func writingLatestMessagePushesToTheTokenInIt() async throws {
-        try await running(["--triggers", "latest-message"]) { stack, firebase in
+        try await withFirebase(["--triggers", "latest-message"]) { stack, firebase in
             let masuo = try await stack.newUser()
             let spellings: [JSONValue] = [
                 [
@@ -76,7 +37,7 @@ struct ChatPrototypes {
     }
 
     @Test func aTwoPersonChatNotifiesTheOtherByTheTokenInUsers() async throws {
-        try await running { stack, firebase in
+        try await withFirebase { stack, firebase in
             let (masuo, tara) = (try await stack.newUser(), try await stack.newUser())
             for (user, name, token) in [(masuo, "マスオさん", "token-masuo"), (tara, "タラちゃん", "token-tara")] {
                 try await stack.set(
@@ -106,7 +67,7 @@ struct ChatPrototypes {
     }
 
     @Test func sendToDeviceTakesThePayloadOfTheOldFunction() async throws {
-        try await running { stack, firebase in
+        try await withFirebase { stack, firebase in
             let client = stack.client(.notifier, as: .administrator)
             let result = try await client.call(
                 method: "notifier.sendToDevice",
@@ -140,7 +101,7 @@ struct ChatPrototypes {
 @Suite("RxSwift（とFirebase）でチャットツールを書く", .timeLimit(.minutes(10)))
 struct ChatToolRoom {
     @Test func aMessageOfTheRoomReachesEveryMemberButItsAuthor() async throws {
-        try await running { stack, firebase in
+        try await withFirebase { stack, firebase in
             var users: [Auth.Session] = []
             for (number, name) in ["マスオ", "サザエ", "タラ"].enumerated() {
                 let user = try await stack.newUser()

@@ -59,6 +59,27 @@ class FCMPushTest(PushTestCase):
                 await eventually(is_so)
         self.assertEqual((await self.fcm.state())["protocolErrors"], [])
 
+    async def test_the_old_call_arrives_as_valid_v1(self):
+        """`sendToDevice` takes the payload of the function that Firebase's prototype chat had."""
+        token = f"phone-{uuid.uuid4().hex}"
+        await self.fcm.script(prefixes={"dead-": "unregistered", "bad-": "invalidToken", "else-": "senderIdMismatch"})
+        tokens = [token] + [f"{kind}-{uuid.uuid4().hex}" for kind in ("dead", "bad", "else")]
+        result = await self.call("notifier.sendToDevice", token=tokens, payload={
+            "notification": {"title": "マスオさんからのメッセージ", "body": "今行きます", "badge": "1", "sound": "default"},
+        }, options={"priority": "high"})
+        self.assertEqual((result["successCount"], result["failureCount"]), (1, 3))
+        push, = await self.fcm.pushes(count=1, token=token, status=200)
+        message = push["message"]
+        self.assertEqual(message["notification"], {"title": "マスオさんからのメッセージ", "body": "今行きます"})
+        android, apns = message["android"], message["apns"]
+        self.assertEqual((android["priority"], android["notification"]["notification_count"]), ("HIGH", 1))
+        self.assertEqual((apns["payload"]["aps"]["badge"], apns["payload"]["aps"]["sound"]), (1, "default"))
+        self.assertEqual(apns["headers"]["apns-priority"], "10")
+        self.assertEqual([outcome.get("error", {}).get("code") for outcome in result["results"]], [
+            None, "messaging/registration-token-not-registered", "messaging/invalid-registration-token",
+            "messaging/mismatched-credential"])
+        self.assertEqual((await self.fcm.state())["protocolErrors"], [])
+
     async def test_a_quota_is_waited_for(self):
         uid, _, token = await self.android()
         await self.fcm.script(tokens={token: [{"response": "quotaExceeded", "retryAfter": 2, "times": 2}]})

@@ -107,6 +107,8 @@ import Testing
         "NIOHTTP1": ["HatoFetch", "HatoRuntime", "HatoPush"],
         "NIOCore": ["HatoFetch", "HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],
+        // Providers are called through AsyncHTTPClient, which speaks HTTP/2 itself.
+        "NIOHTTP2": [],
         "CArgon2": ["HatoAuth"],
         "Mustache": ["HatoAuth"],
         "CCrypt": ["HatoAuth"],

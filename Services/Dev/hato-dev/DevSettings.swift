@@ -75,7 +75,7 @@ enum DevSettings {
 
     /// Settings of `hato-notifier serve`, with the same names: those of limits that are hard to reach otherwise.
     private static let notifierSettings: [Setting] =
-        [Setting("apps-file", .file, help: "file with the credentials of apps for FCM and Web Push, in YAML")]
+        [Setting("apps-file", .file, help: "file with the credentials of apps for APNs, FCM and Web Push, in YAML")]
         + NotifierLimits.all.filter { $0.name == "pending-max" }.map { Setting($0) }
         + ResolverLimits.all.map { Setting($0) }
 

@@ -16,7 +16,8 @@ enum NotifierSettings {
                     "allow-private-webhooks", .flag, default: "false",
                     help: "let webhooks go to this machine and private networks, plain http and any port"),
                 Setting(
-                    "apps-file", .file, help: "file with the credentials of apps for FCM and Web Push, in YAML (README)"
+                    "apps-file", .file,
+                    help: "file with the credentials of apps for APNs, FCM and Web Push, in YAML (README)"
                 ),
                 Setting("webhook-ports", .text, default: "443,8443", help: "the ports webhooks may go to"),
             ] + ServeSettings.peerTLS + ownSettings)
