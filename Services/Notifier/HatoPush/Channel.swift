@@ -25,6 +25,10 @@ public protocol Channel: Sendable {
     /// credentials of the app, as a sentence; nil when they are good, or when there is nothing to check.
     func problem(of app: String) async -> String?
 
+    /// What an attempt would send, without what authenticates it, the address and the token. Nil when nothing can be
+    /// sent.
+    func preview(of delivery: Delivery) -> DeliveryPreview?
+
     /// Closes the connections; one that is in use is closed after its delivery.
     func shutdown() async
 }
@@ -32,6 +36,7 @@ public protocol Channel: Sendable {
 extension Channel {
     public func use(_ apps: PushApps) {}
     public func problem(of app: String) async -> String? { nil }
+    public func preview(of delivery: Delivery) -> DeliveryPreview? { nil }
     /// The app decides nothing.
     public func check(
         _ address: DeviceAddress, of app: String, for uid: String
@@ -63,6 +68,19 @@ public struct Delivery: Sendable, Hashable {
         self.address = address
         self.content = content
         self.createdAt = createdAt
+    }
+}
+
+/// What an attempt would send.
+public struct DeliveryPreview: Sendable, Hashable {
+    /// By name, in lower case.
+    public var headers: [String: String]
+    /// The body; of Web Push before its encryption.
+    public var body: String
+
+    public init(headers: [String: String], body: [UInt8]) {
+        self.headers = headers
+        self.body = String(decoding: body, as: UTF8.self)
     }
 }
 

@@ -61,6 +61,11 @@ package enum Failpoint: String, CaseIterable, Sendable {
     /// The server has it; the queue still does.
     case mailAfterSend = "mail.afterSend"
 
+    /// A delivery is leased; its receiver was not called.
+    case pushBeforeAttempt = "push.beforeAttempt"
+    /// The receiver has responded; that is not recorded.
+    case pushAfterResponse = "push.afterResponse"
+
     /// A look-up or a scan of rows begins.
     case storeRead = "store.read"
 
@@ -69,7 +74,7 @@ package enum Failpoint: String, CaseIterable, Sendable {
         switch self {
         case .commitBeforePublish, .commitAfterPublish, .commitBeforeAnswer, .commitAfterAnswer, .eventsBeforeSend,
             .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename, .mailBeforeSend,
-            .mailAfterSend:
+            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse:
             false
         default: true
         }

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoPush
 import HatoRPC
+import HatoStorage
 import Logging
 
 /// Leases what is due, has channels attempt it, and sleeps until the next delivery is due: woken by what is accepted,
@@ -88,7 +89,8 @@ actor Dispatcher {
         let channel = channels[lease.platform]
         // Unstructured: it can be ended on its own. The task that waits for it belongs to `run`.
         let call = Task {
-            await channel?.deliver(lease.delivery)
+            Failpoint.pushBeforeAttempt.pass()
+            return await channel?.deliver(lease.delivery)
                 ?? .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
         }
         calls[number] = call
@@ -113,6 +115,7 @@ actor Dispatcher {
             call.cancel()
         }
         if call.isCancelled { outcome = outcome.endedEarly(after: outbox.policy.slowAfter) }
+        Failpoint.pushAfterResponse.pass()
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
             NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began,

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoPush
 import HatoRPC
+import HatoStorage
 import Logging
 
 /// Delivers what waits in one provider queue: leases what is due, has the channel attempt it, and sleeps until more is.
@@ -146,10 +147,12 @@ actor QueueDispatcher {
 
     private nonisolated func attempt(_ lease: Lease) async {
         let began = ContinuousClock.now
+        Failpoint.pushBeforeAttempt.pass()
         let outcome =
             await channel?.deliver(lease.delivery)
             ?? .providerRefused(
                 DeliveryResponse(error: "this notifier has no channel for \(queue.platform.rawValue)"), retryAfter: nil)
+        Failpoint.pushAfterResponse.pass()
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
             NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began,

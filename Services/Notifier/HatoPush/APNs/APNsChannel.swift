@@ -103,6 +103,13 @@ public struct APNsChannel: Channel {
         return "APNs (\(environment.rawValue))\(key ?? "") cannot be used: \(error)\(status)"
     }
 
+    public func preview(of delivery: Delivery) -> DeliveryPreview? {
+        guard case .apns(let device) = delivery.address, let credentials = apps[delivery.app],
+            let request = try? APNsRequest(delivery, to: device, topic: credentials.app.topic, now: now())
+        else { return nil }
+        return DeliveryPreview(headers: request.headers, body: request.payload)
+    }
+
     public func deliver(_ delivery: Delivery) async -> DeliveryOutcome {
         guard case .apns(let device) = delivery.address else {
             return .rejected(DeliveryResponse(error: "the device is none of APNs"))

@@ -97,6 +97,14 @@ public struct FCMChannel: Channel {
 
     public func shutdown() async { await client.shutdown() }
 
+    /// The message has no target.
+    public func preview(of delivery: Delivery) -> DeliveryPreview? {
+        guard case .fcm = delivery.address, apps[delivery.app] != nil,
+            let request = FCMRequest(delivery, to: nil, now: now())
+        else { return nil }
+        return DeliveryPreview(headers: [:], body: request.body)
+    }
+
     private func deliver(_ delivery: Delivery, validatesOnly: Bool) async -> DeliveryOutcome {
         guard case .fcm(let registration) = delivery.address else {
             return .rejected(DeliveryResponse(error: "the device is no registration of FCM"))

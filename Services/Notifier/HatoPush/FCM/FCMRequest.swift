@@ -16,9 +16,10 @@ public struct FCMRequest: Sendable, Hashable {
     /// Nil when the message has too many bytes even without its image and its body.
     ///
     /// - Parameters:
+    ///   - registration: the target; nil: it is left out.
     ///   - now: milliseconds since 1970.
     ///   - validatesOnly: FCM checks the message and delivers nothing.
-    init?(_ delivery: Delivery, to registration: FCMRegistration, now: Int64, validatesOnly: Bool = false) {
+    init?(_ delivery: Delivery, to registration: FCMRegistration?, now: Int64, validatesOnly: Bool = false) {
         let times = Times(
             ttlSeconds: WebPushRequest.ttlSeconds(until: delivery.expiresAt, now: now), nowSeconds: now / 1_000)
         let fitted = PayloadFitting.fitted(delivery.content) { content in
@@ -29,6 +30,7 @@ public struct FCMRequest: Sendable, Hashable {
         switch registration {
         case .token(let token): message["token"] = .string(token)
         case .installation(let fid): message["fid"] = .string(fid)
+        case nil: break
         }
         var request: JSONObject = [:]
         if validatesOnly { request["validate_only"] = true }

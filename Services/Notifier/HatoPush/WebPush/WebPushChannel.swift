@@ -90,6 +90,13 @@ public struct WebPushChannel: Channel {
         return .webpush(subscription)
     }
 
+    public func preview(of delivery: Delivery) -> DeliveryPreview? {
+        guard case .webpush = delivery.address, apps[delivery.app] != nil,
+            let push = WebPushRequest(delivery, now: now())
+        else { return nil }
+        return DeliveryPreview(headers: push.headers, body: push.plaintext)
+    }
+
     public func deliver(_ delivery: Delivery) async -> DeliveryOutcome {
         guard case .webpush(let subscription) = delivery.address else {
             return .rejected(DeliveryResponse(error: "the device is no subscription of Web Push"))

@@ -84,6 +84,13 @@ public struct WebhookChannel: Channel {
         return await call(request(to: admitted, delivery, signingSecrets), to: admitted)
     }
 
+    public func preview(of delivery: Delivery) -> DeliveryPreview? {
+        guard case .webhook = delivery.address else { return nil }
+        return DeliveryPreview(
+            headers: ["content-type": "application/json", "webhook-id": delivery.id],
+            body: WebhookBody.bytes(delivery))
+    }
+
     public func shutdown() async { await clients.shutdown() }
 
     private func request(
