@@ -22,6 +22,8 @@ public struct DeliveryContent: Sendable, Hashable {
     public var appearance = Appearance()
     /// Members of the platforms' own, which take the place of those that are made here.
     public var platforms: Notifier.PlatformMembers?
+    /// What the app needs of us.
+    public var hato = HatoMember()
 
     /// How a notification is shown.
     public struct Appearance: Sendable, Hashable {

@@ -88,6 +88,7 @@ struct RequestChecks: Sendable {
         do {
             try FCMRequest.check(data: data ?? [:])
             try APNsRequest.check(data: data ?? [:])
+            try HatoMember.check(data: data ?? [:])
         } catch {
             throw .invalidArgument("data", reason: error.reason, error.message)
         }

@@ -99,6 +99,7 @@ extension RequestChecks {
             let names = fields.mapValues(\.rawValue)
             try FCMRequest.check(data: names)
             try APNsRequest.check(data: names)
+            try HatoMember.check(data: names)
         } catch {
             throw .invalidArgument(parameter, reason: error.reason, error.message)
         }

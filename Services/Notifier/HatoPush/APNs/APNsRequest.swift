@@ -146,6 +146,7 @@ public struct APNsRequest: Sendable, Hashable {
         for member in members?["payload"]?.object?.members ?? [] where member.name != apsName {
             payload[member.name] = member.value
         }
+        if let hato = content.hato.json { payload[HatoMember.name] = hato }
         return JSONValue.object(payload).encoded
     }
 

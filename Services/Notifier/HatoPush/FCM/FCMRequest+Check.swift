@@ -21,7 +21,9 @@ extension FCMRequest {
         try messageKind.check(platformMembers, at: "platforms.fcm")
         for data in [platformMembers["data"], platformMembers["android"]?["data"]] {
             let names = data?.object?.members.map { ($0.name, "") } ?? []
-            try check(data: Dictionary(names) { first, _ in first })
+            let named = Dictionary(names) { first, _ in first }
+            try check(data: named)
+            try HatoMember.check(data: named)
         }
     }
 

@@ -57,8 +57,13 @@ public struct FCMRequest: Sendable, Hashable {
         message["android"] = .object(android)
         message["apns"] = .object(apns(content, times, isDataOnly: isDataOnly))
         message["webpush"] = .object(webpush(content, times, isShown: !isSilent && !isDataOnly))
-        guard let members = content.platforms?.fcm?.object else { return message }
-        return message.merging(members)
+        if let members = content.platforms?.fcm?.object { message = message.merging(members) }
+        if let hato = content.hato.json {
+            var data = message["data"]?.object ?? [:]
+            data[HatoMember.name] = .string(String(decoding: hato.encoded, as: UTF8.self))
+            message["data"] = .object(data)
+        }
+        return message
     }
 
     private static func shown(_ content: DeliveryContent) -> JSONObject {

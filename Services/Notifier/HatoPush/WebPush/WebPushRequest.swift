@@ -70,6 +70,11 @@ public struct WebPushRequest: Sendable, Hashable {
             // Together with `vibrate`, browsers refuse it.
             notification["silent"] = nil
         }
+        if let hato = content.hato.json {
+            var data = notification["data"]?.object ?? [:]
+            data[HatoMember.name] = hato
+            notification["data"] = .object(data)
+        }
         if notification["title"] != nil { message["web_push"] = 8030 }
         message["notification"] = .object(notification)
         if let badge = content.appearance.badge { message["app_badge"] = .number(Double(badge)) }

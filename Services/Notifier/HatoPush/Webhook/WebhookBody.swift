@@ -9,13 +9,19 @@ import HatoModel
 /// ```
 ///
 /// `title`, `body`, `collapseKey`, `trigger` and `path` are absent when there is none; `data` is always an object of
-/// texts.
+/// texts. A push that only withdraws what was sent before has the type `notification.withdrawn`, and what it withdraws
+/// in `hato`:
+///
+/// ```json
+/// {"type":"notification.withdrawn","timestamp":"2026-11-21T07:05:00.000Z","data":{
+///   "notification":"ntf_…","device":"dev_…","uid":"u2","data":{},"hato":{"withdraw":["ntf_…"],"badge":2}}}
+/// ```
 enum WebhookBody {
     static func bytes(_ delivery: Delivery) -> [UInt8] {
         let content = delivery.content
         var writer = JSONWriter()
         writer.beginObject()
-        writer.write("type", "notification")
+        writer.write("type", content.hato.withdraw == nil ? "notification" : "notification.withdrawn")
         writer.write("timestamp", ISOTime.text(delivery.createdAt))
         writer.member("data")
         writer.beginObject()
@@ -31,6 +37,10 @@ enum WebhookBody {
         writer.write("collapseKey", content.collapseKey)
         writer.write("trigger", content.trigger)
         writer.write("path", content.path)
+        if let hato = content.hato.json {
+            writer.member(HatoMember.name)
+            writer.write(hato)
+        }
         writer.endObject()
         writer.endObject()
         return writer.bytes
