@@ -19,7 +19,10 @@ struct DevKeys: Sendable {
     /// What messages accepts. Throws `ArgumentError`.
     func ofMessages(_ administrators: AdministratorKeys) throws -> ServiceKeys {
         try ServiceKeys(
-            [ServiceKeys.Entry(name: "notifier", key: notifier, methods: NotifierServer.methodsOfMessages)],
+            [
+                ServiceKeys.Entry(
+                    name: "notifier", key: notifier, methods: NotifierServer.methodsOfMessages, mayUseAs: true)
+            ],
             besides: administrators)
     }
 }

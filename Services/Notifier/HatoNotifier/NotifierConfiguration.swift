@@ -42,6 +42,8 @@ public struct NotifierConfiguration: Sendable {
     public var time = TimeSource()
     /// A source of random bits for identifiers.
     public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+    /// Makes reply tokens: the one of the store.
+    var replyKey: ReplyKey?
 
     public init(
         server: RPCServerConfiguration, auth: RPCClientConfiguration, messages: RPCClientConfiguration,

@@ -50,6 +50,20 @@ public struct NotifierLimits: Limits, Hashable {
     /// Bytes of all triggers together: waiting changes, recipients that were read, running transactions. At the limit,
     /// feeds pause; the notifications of a change are written in as many transactions as needed.
     public var triggerBytesMax = 64 << 20
+    /// Categories of the service, removed ones that were used included.
+    public var categoriesMax = 256
+    /// Actions of a category.
+    public var categoryActionsMax = 8
+    /// A category as JSON.
+    public var categoryBytesMax = 16_384
+    /// UTF-8 of the text of a response.
+    public var replyTextBytesMax = 4_096
+    /// Effects of one user that are not done yet; a response with a further one is refused.
+    public var effectsPerUserMax = 32
+    /// UTF-8 of the texts that an effect writes.
+    public var effectBytesMax = 65_536
+    /// Milliseconds that `notifier.respond` waits for an effect.
+    public var effectWaitMsMax = 10_000
 
     public init() {}
 
@@ -105,5 +119,20 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
             "memory of all triggers together, in bytes: waiting changes, recipients, running transactions"),
+        Limit(
+            "categories-max", \.categoriesMax, 1...10_000,
+            "categories of the service, removed ones that were used included"),
+        Limit("category-actions-max", \.categoryActionsMax, 1...64, "actions of a category"),
+        Limit("category-bytes-max", \.categoryBytesMax, 256...1 << 20, "a category as JSON, in bytes"),
+        Limit("reply-text-bytes-max", \.replyTextBytesMax, 16...65_536, "longest text of a response, in bytes"),
+        Limit(
+            "effects-per-user-max", \.effectsPerUserMax, 1...10_000,
+            "effects of one user that are not done yet; a response with a further one is refused"),
+        Limit(
+            "effect-bytes-max", \.effectBytesMax, 256...16 << 20,
+            "texts that the effect of an action writes, in bytes"),
+        Limit(
+            "effect-wait-ms-max", \.effectWaitMsMax, 0...60_000,
+            "milliseconds that notifier.respond waits for an effect"),
     ]
 }

@@ -86,6 +86,8 @@ final class NotifierMetrics: Sendable {
             dropped.increment()
             droppedSinceStart.add(1, ordering: .relaxed)
         case .dead: dead.increment()
+        // `ResponseMetrics` counts them.
+        case .action, .displayed, .opened, .dismissed: break
         }
     }
 

@@ -21,11 +21,12 @@ public final class NotifierServer: Sendable {
 
     /// What the service calls of auth: the methods of its service key there.
     public static let methodsOfAuth: Set<String> = [
-        Auth.Follow.method, Auth.Unfollow.method, Auth.Sessions.List.method,
+        Auth.Follow.method, Auth.Unfollow.method, Auth.Sessions.List.method, Auth.Users.Get.method,
     ]
-    /// What the service calls of messages: the methods of its service key there.
+    /// What the service calls of messages: the methods of its service key there, which also lets it speak as users.
     public static let methodsOfMessages: Set<String> = [
-        Messages.Follow.method, Messages.Unfollow.method, Messages.Get.method,
+        Messages.Follow.method, Messages.Unfollow.method, Messages.Get.method, Messages.Push.method,
+        Messages.Set.method, Messages.Update.method,
     ]
 
     /// Takes the outbox of `store` up where it was left, listens, then follows the feeds and delivers what waits. The
@@ -59,6 +60,7 @@ public final class NotifierServer: Sendable {
     ) async throws -> NotifierServer {
         var configuration = configuration
         configuration.apps = try await OwnWebPush.adding(to: configuration.apps, store)
+        configuration.replyKey = try await ReplyKey.of(store)
         let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics(), logger: logger)
         let results = ResultWriter(outbox)
         let providers = try await ProviderDispatcher(outbox, channels: channels, results, logger: logger)
@@ -90,7 +92,7 @@ public final class NotifierServer: Sendable {
         }
         upkeep = [
             Task { await service.authenticator.run() }, Task { await sweeper.run() },
-            Task { await service.accounts?.run() },
+            Task { await service.accounts?.run() }, Task { await service.effects?.run() },
         ]
     }
 
@@ -110,6 +112,7 @@ public final class NotifierServer: Sendable {
         for task in upkeep { task.cancel() }
         // A task that waits for an answer of auth gets none any more and ends.
         await service.accounts?.close()
+        await service.effects?.close()
         for task in upkeep { await task.value }
         await dispatcher.stop()
         await service.providers.stop()

@@ -36,6 +36,10 @@ final class NotifierService: Sendable {
     let auth: RPCClient
     /// Nil without a key for auth: then nothing is known of users and sessions that end.
     let accounts: FollowedAccounts?
+    /// Nil without keys for auth and messages: then no action has an effect.
+    let effects: EffectRunner?
+    let responses = ResponseMetrics()
+    let categories = CategoryList()
 
     /// Throws the errors of the store.
     init(
@@ -63,6 +67,7 @@ final class NotifierService: Sendable {
         feeds = messages.map { [budget] in TriggerFeeds($0, outbox, budget, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
+        effects = EffectRunner(configuration, outbox, responses, notices)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })
     }
@@ -73,6 +78,7 @@ final class NotifierService: Sendable {
         let methods: [any NotifierMethods] = [
             DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
             SendToDeviceMethods(service: self), AppMethods(service: self), TypeMethods(service: self),
+            CategoryMethods(service: self), ResponseMethods(service: self), QuickReplyMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router

@@ -20,6 +20,12 @@ enum NotifierError: Error, Sendable, Hashable {
     case notificationNotFound(String)
     case deliveryNotFound(String)
     case noFeed
+    case unknownCategory(String)
+    case categoryNotFound(String)
+    case categoryUsed(String)
+    case categoryInUse(String, owner: String)
+    case tooManyCategories(Int)
+    case noKeyForEffects
 }
 
 extension NotifierError: RPCErrorConvertible {
@@ -55,6 +61,29 @@ extension NotifierError: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "no_service_key",
                 "Triggers need a key for messages; start the notifier with --outgoing-key-file")
+        case .unknownCategory(let id):
+            .invalidArgument(
+                "category", reason: "unknown_category",
+                "There is no category \"\(id)\"; notifier.categories.set makes one")
+        case .categoryNotFound(let id):
+            .notFound(reason: "category_not_found", "There is no category \"\(id)\"")
+        case .categoryUsed(let id):
+            .failedPrecondition(
+                reason: "category_used",
+                "Notifications with the category \"\(id)\" are on devices, so its actions stay as they are; take a new id"
+            )
+        case .categoryInUse(let id, let owner):
+            .failedPrecondition(
+                reason: "category_in_use", "\(owner) has the category \"\(id)\"; take it away there first")
+        case .tooManyCategories(let max):
+            .resourceExhausted(
+                reason: "too_many_categories",
+                "There are \(max) categories, which is the limit; those that were used stay when they are removed")
+        case .noKeyForEffects:
+            .failedPrecondition(
+                reason: "no_service_key",
+                "Effects and quick replies need a key for messages and auth; start the notifier with "
+                    + "--outgoing-key-file")
         }
     }
 }

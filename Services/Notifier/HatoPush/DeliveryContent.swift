@@ -76,6 +76,8 @@ public struct DeliveryContent: Sendable, Hashable {
         public var requiresAuthentication: Bool
         /// Present when the action takes a text.
         public var input: Input?
+        /// The index of the quick reply that it stands for; nil: it is none.
+        public var quickReply: Int?
 
         /// The texts of a field for text.
         public struct Input: Sendable, Hashable {

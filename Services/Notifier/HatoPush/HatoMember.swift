@@ -17,6 +17,10 @@ public struct HatoMember: Sendable, Hashable {
     public var threads: [String]?
     /// The number on the app's icon from now on; nil: it stays.
     public var badge: Int?
+    /// The id of the notification, for `notifier.respond`; nil: the app has nothing to report.
+    public var id: String?
+    /// The reply token of the notification, its user and the device.
+    public var reply: String?
 
     /// No member of an object has this name beside ours.
     static let name = "hato"
@@ -30,6 +34,8 @@ public struct HatoMember: Sendable, Hashable {
         if let withdraw { object["withdraw"] = .array(withdraw.map { .string($0) }) }
         if let threads { object["threads"] = .array(threads.map { .string($0) }) }
         if let badge { object["badge"] = .number(Double(badge)) }
+        if let id { object["id"] = .string(id) }
+        if let reply { object["reply"] = .string(reply) }
         return object.members.isEmpty ? nil : .object(object)
     }
 

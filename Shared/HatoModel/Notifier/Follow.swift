@@ -69,12 +69,21 @@ extension Notifier {
         case delivered
         case dropped
         case dead
+        /// A user chose an action of it, or its effect was refused.
+        case action
+        /// A device shows it.
+        case displayed
+        /// A user opened it.
+        case opened
+        /// A user dismissed it.
+        case dismissed
     }
 
-    /// An event of a notification (`accepted`) or of one delivery of it.
+    /// An event of a notification (`accepted`), of one delivery of it, or of a response to it.
     public struct Event: RPCNotification {
         public static let method = "notifier.event"
-        public static let summary = "An event of a notification (`accepted`) or of one of its deliveries"
+        public static let summary =
+            "An event of a notification (`accepted`), of one of its deliveries, or of a response to it"
 
         public var subscription: String
         public var position: Int
@@ -89,6 +98,9 @@ extension Notifier {
         public var device: String?
         public var uid: String?
         public var reason: String?
+        public var action: String?
+        public var text: String?
+        public var quickReply: Int?
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", position: 0, epoch: "", time: 0, type: .accepted, notification: ""),
@@ -105,18 +117,26 @@ extension Notifier {
                 "type", \.type,
                 """
                 `accepted`: the notification is durable; `delivered`: the receiver responded with 2xx; \
-                `dropped`, `dead`: a delivery ended undelivered, see `reason`
+                `dropped`, `dead`: a delivery ended undelivered, see `reason`; `action`: a user chose an action, or, \
+                with `reason`, its effect was refused; `displayed`, `opened`, `dismissed`: reports of devices
                 """),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
             .optional("recipients", \.recipients, "Of `accepted`: the number of deliveries, one for each device"),
             .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
             .optional("path", \.path, "The path of the change that fired the trigger"),
-            .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted`"),
-            .optional("device", \.device, "The id of the device; absent for `accepted`"),
+            .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted` and responses"),
+            .optional(
+                "device", \.device, "The id of the device; absent for `accepted`, and for responses of unknown ones"),
             .optional("uid", \.uid, "The user of the device; absent for `accepted`"),
             .optional(
                 "reason", \.reason,
-                "Why the delivery ended without being delivered: as in the result of `notifier.status`"))
+                """
+                Why the delivery ended without being delivered: as in the result of `notifier.status`; of `action`: why \
+                its effect was refused, as in the result of `notifier.respond`
+                """),
+            .optional("action", \.action, "Of `action`: the id of the action"),
+            .optional("text", \.text, "Of `action`: the text that the user wrote"),
+            .optional("quickReply", \.quickReply, "Of `action`: the index of the quick reply that was chosen"))
 
         public init(
             subscription: String, position: Int, epoch: String, time: Int, type: EventType, notification: String

@@ -59,7 +59,7 @@ extension Notifier.Triggers.Set {
                 .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
                 "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
                 "invalid_badge", "invalid_url", "unsupported_platform", "invalid_platform_member", "invalid_localized",
-                "invalid_data"),
+                "invalid_data", "unknown_category"),
             MethodError(.resourceExhausted, "too_many_triggers"),
         ], .payload, .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
 }
@@ -75,7 +75,7 @@ extension Notifier.Types.Set {
     public static let errors = [
         MethodError(
             .invalidArgument, "invalid_key", "invalid_field", "invalid_data", "invalid_template", "empty_notification",
-            "invalid_localized", "too_big"),
+            "invalid_localized", "too_big", "unknown_category"),
         MethodError(.failedPrecondition, "type_in_use"),
         MethodError(.resourceExhausted, "too_many_types"),
     ]
@@ -91,7 +91,7 @@ extension Notifier.Send {
             MethodError(
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
                 "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform",
-                "invalid_localized", "invalid_data"),
+                "invalid_localized", "invalid_data", "unknown_category"),
             MethodError(.failedPrecondition, "device_disabled", "app_not_configured"),
             MethodError(.resourceExhausted, "too_many_recipients"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
@@ -113,3 +113,42 @@ extension Notifier.Backup { public static let errors: [MethodError] = .backup }
 extension Notifier.Dead.List { public static let errors: [MethodError] = .page }
 extension Notifier.Dead.Replay { public static let errors: [MethodError] = .deadDeliveries }
 extension Notifier.Dead.Drop { public static let errors: [MethodError] = .deadDeliveries }
+
+extension Notifier.Categories.Set {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "invalid_key", "invalid_action", "invalid_localized", "invalid_quick_reply",
+            "invalid_effect", "invalid_template", "invalid_path", "invalid_database", "too_deep", "invalid_value",
+            "invalid_priority", "invalid_server_value", "string_too_long", "conflicting_paths", "too_big"),
+        MethodError(.failedPrecondition, "category_used", "no_service_key"),
+        MethodError(.resourceExhausted, "too_many_categories"),
+    ]
+}
+extension Notifier.Categories.Get { public static let errors = [MethodError(.invalidArgument, "invalid_key")] }
+extension Notifier.Categories.Remove {
+    public static let errors = [
+        MethodError(.notFound, "category_not_found"), MethodError(.failedPrecondition, "category_in_use"),
+    ]
+}
+extension Notifier.Respond {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "invalid_choice", "invalid_quick_reply", "unknown_action", "no_text_input",
+            "text_not_allowed", "text_required", "too_big", "other_notification"),
+        MethodError(.unauthenticated, "invalid_reply_token", "reply_token_expired", "reply_token_revoked"),
+        MethodError(.permissionDenied, "not_recipient"),
+        MethodError(.notFound, "notification_not_found"),
+        MethodError(.failedPrecondition, "already_responded", data: ["action"]),
+        MethodError(.resourceExhausted, "too_many_effects", data: ["retryAfterMs"]),
+    ]
+}
+extension Notifier.QuickReplies.Get {
+    public static let errors: [MethodError] = .joined(
+        [MethodError(.invalidArgument, "invalid_key")], .callToMessages,
+        [MethodError(.unavailable, "messages_refuses_notifier")])
+}
+extension Notifier.QuickReplies.Set {
+    public static let errors: [MethodError] = .joined(
+        [MethodError(.invalidArgument, "invalid_quick_reply", "invalid_key")], .callToMessages,
+        [MethodError(.unavailable, "messages_refuses_notifier")])
+}

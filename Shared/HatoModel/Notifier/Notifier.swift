@@ -1,6 +1,6 @@
 /// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Only supported features are declared here; categories, badges and
+/// Times are milliseconds since 1970. Only supported features are declared here; badges and
 /// preferences are added when they are supported.
 public enum Notifier {
     /// The methods about devices.
@@ -15,6 +15,10 @@ public enum Notifier {
     public enum Types {}
     /// The methods about dead deliveries.
     public enum Dead {}
+    /// The methods about categories.
+    public enum Categories {}
+    /// The methods about quick replies.
+    public enum QuickReplies {}
 
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
@@ -23,6 +27,8 @@ public enum Notifier {
         Types.Set.self, Types.List.self, Types.Remove.self,
         Send.self, SendToDevice.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
+        Categories.Set.self, Categories.List.self, Categories.Get.self, Categories.Remove.self,
+        Respond.self, QuickReplies.Get.self, QuickReplies.Set.self,
     ]
 
     public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self]

@@ -46,6 +46,7 @@ extension Notifier {
         public var platforms: PlatformMembers?
         public var idempotencyKey: String?
         public var dryRun: Bool?
+        public var category: String?
 
         public static let fields = Fields<Self>(
             blank: Self(to: SendTarget.fields.blank),
@@ -96,7 +97,11 @@ extension Notifier {
                 """),
             .optional(
                 "dryRun", \.dryRun, "True: counts the devices; writes and sends nothing; false when absent",
-                example: true))
+                example: true),
+            .optional(
+                "category", \.category,
+                "The category whose actions it has (`notifier.categories.set`); that of `type` when absent",
+                example: "CHAT"))
 
         private init(to: SendTarget) { self.to = to }
 

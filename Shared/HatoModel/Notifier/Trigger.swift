@@ -107,6 +107,7 @@ extension Notifier {
         public var options: DeliveryOptions?
         public var platforms: PlatformMembers?
         public var when: String?
+        public var category: String?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -141,7 +142,8 @@ extension Notifier {
             .optional("platforms", \.platforms, "Members of the platforms' own"),
             .optional(
                 "when", \.when,
-                "The condition, as in `notifier.triggers.set`"))
+                "The condition, as in `notifier.triggers.set`"),
+            .optional("category", \.category, "The category of its notifications"))
     }
 }
 
@@ -170,6 +172,7 @@ extension Notifier.Triggers {
         public var options: Notifier.DeliveryOptions?
         public var platforms: Notifier.PlatformMembers?
         public var when: String?
+        public var category: String?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -250,7 +253,11 @@ extension Notifier.Triggers {
                 e.g. `after.kind == 'text' && chat != 'lobby'`. A condition that cannot be evaluated is false. \
                 A condition that needs values from before a commit of more than 1 MiB, which are not kept, is \
                 true
-                """))
+                """),
+            .optional(
+                "category", \.category,
+                "The category whose actions its notifications have (`notifier.categories.set`); that of `type` when absent",
+                example: "CHAT"))
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -283,7 +290,7 @@ extension Notifier.Triggers {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
                 notification: notification, localized: localized, type: type, data: data, options: options,
-                platforms: platforms, when: when)
+                platforms: platforms, when: when, category: category)
         }
 
         public struct Result: FieldObject, Hashable {

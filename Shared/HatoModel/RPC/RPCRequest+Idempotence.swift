@@ -167,3 +167,16 @@ extension Notifier.Dead.Drop {
     /// With `all` it would also drop later dead deliveries.
     public var isIdempotent: Bool { all != true }
 }
+
+extension Notifier.Categories.Set {
+    public var isIdempotent: Bool { true }
+}
+
+extension Notifier.Respond {
+    /// The same report again gets the same response.
+    public var isIdempotent: Bool { true }
+}
+
+extension Notifier.QuickReplies.Set {
+    public var isIdempotent: Bool { true }
+}

@@ -96,14 +96,16 @@ final class FaultStack: Sendable {
                 "auth-callers.yaml",
                 """
                 - {name: messages, key: \(key)-of-messages, methods: [auth.follow, auth.unfollow, auth.users.list]}
-                - {name: notifier, key: \(key)-of-notifier, methods: [auth.follow, auth.unfollow, auth.sessions.list]}
+                - {name: notifier, key: \(key)-of-notifier, methods: [auth.follow, auth.unfollow, auth.sessions.list, auth.users.get]}
                 """)
             write(
                 "messages-callers.yaml",
                 """
                 - name: notifier
                   key: \(key)-of-notifier
-                  methods: [messages.follow, messages.get, messages.unfollow]
+                  methods:
+                    [messages.follow, messages.get, messages.unfollow, messages.push, messages.set, messages.update]
+                  as: true
                 """)
         }
 

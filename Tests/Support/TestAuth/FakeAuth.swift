@@ -61,6 +61,12 @@ public final class FakeAuth: Sendable {
                     users: page.compactMap { state.accounts[$0] }, after: rest.count > page.count ? page.last : nil)
             }
         }
+        router.handle(Auth.Users.Get.self) { request, _ in
+            guard let account = holder.state.withLock({ $0.accounts[request.uid ?? ""] }) else {
+                throw RPCError.notFound(reason: "USER_NOT_FOUND", "There is no such account")
+            }
+            return account
+        }
         router.handle(Auth.Sessions.List.self) { request, _ in
             try holder.state.withLock { state in
                 guard let sessions = request.uid.flatMap({ state.sessions[$0] }) else {
@@ -78,6 +84,7 @@ public final class FakeAuth: Sendable {
         var configuration = RPCServerConfiguration(service: "auth", version: "0")
         configuration.methods = [
             Auth.Follow.self, Auth.Keys.self, Auth.Unfollow.self, Auth.Users.List.self, Auth.Sessions.List.self,
+            Auth.Users.Get.self,
         ]
         configuration.port = port
         let server = RPCServer(
@@ -136,11 +143,12 @@ public final class FakeAuth: Sendable {
     }
 
     /// Makes or changes an account, without an event; nil removes it.
-    public func set(_ uid: String, name: String?, photo: String? = nil) {
+    public func set(_ uid: String, name: String?, photo: String? = nil, disabled: Bool = false) {
         holder.state.withLock { state in
             var account = Auth.Account(uid: uid, createdAt: 0)
             account.displayName = name
             account.photoUrl = photo
+            account.disabled = disabled
             state.accounts[uid] = account
         }
     }

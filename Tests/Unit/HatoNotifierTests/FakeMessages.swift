@@ -24,10 +24,22 @@ final class FakeMessages: Sendable {
         var reads: [String] = []
         var failure: RPCError?
         var gates: [String: Gate] = [:]
+        var writing = FakeWriting()
     }
 
     private final class Holder: Sendable {
         let state = Mutex(State())
+
+        /// Applies a write, and responds when the gate is open.
+        func write(_ write: FakeWrite) async throws -> UInt64 {
+            let (version, gate) = try state.withLock { state in
+                try state.writing.apply(write, to: &state.nodes)
+                state.version += 1
+                return (state.version, state.writing.gate)
+            }
+            await gate?.pass()
+            return version
+        }
     }
 
     private let holder: Holder
@@ -42,7 +54,10 @@ final class FakeMessages: Sendable {
 
     static func start(port: Int = 0) async throws -> FakeMessages {
         let holder = Holder()
-        let methods: [any RPCRequest.Type] = [Messages.Follow.self, Messages.Unfollow.self, Messages.Get.self]
+        let methods: [any RPCRequest.Type] = [
+            Messages.Follow.self, Messages.Unfollow.self, Messages.Get.self, Messages.Push.self, Messages.Set.self,
+            Messages.Update.self,
+        ]
         var router = RPCRouter()
         router.handle(Messages.Follow.self) { request, context in try follow(request, context, holder) }
         router.handle(Messages.Unfollow.self) { request, context in
@@ -60,6 +75,19 @@ final class FakeMessages: Sendable {
                 if let failure = state.failure { throw failure }
                 return try read(state.nodes[request.path.text] ?? .null, request, version: state.version)
             }
+        }
+        router.handle(Messages.Push.self) { request, context in
+            let key = request.key ?? PushKey(milliseconds: 0, random: (0, 0))
+            let write = FakeWrite(Messages.Push.method, request.path, request.value, context.caller, key: key.text)
+            return .init(key: key, version: try await holder.write(write))
+        }
+        router.handle(Messages.Set.self) { request, context in
+            let write = FakeWrite(Messages.Set.method, request.path, request.value, context.caller)
+            return .init(version: try await holder.write(write))
+        }
+        router.handle(Messages.Update.self) { request, context in
+            let write = FakeWrite(Messages.Update.method, request.path, .object(request.values), context.caller)
+            return .init(version: try await holder.write(write))
         }
         var configuration = RPCServerConfiguration(service: "messages", version: "0")
         configuration.methods = methods
@@ -210,6 +238,18 @@ final class FakeMessages: Sendable {
             return state.followers
         }
         for follower in followers { follower.connection.close() }
+    }
+
+    /// The writes that were applied, in order.
+    var writes: [FakeWrite] { holder.state.withLock { $0.writing.writes } }
+    /// Refuses writes; nil: takes them.
+    func failWrites(with error: RPCError?) { holder.state.withLock { $0.writing.failure = error } }
+    /// Writes are applied, and have no response until the gate is open.
+    func holdWrites(until gate: Gate) { holder.state.withLock { $0.writing.gate = gate } }
+    /// Refuses a push under a key that is taken by the rules, or by its key.
+    func refuseSecondPushes(byRules: Bool) { holder.state.withLock { $0.writing.rulesDenySecond = byRules } }
+    func nodeCount(below path: String) -> Int {
+        holder.state.withLock { $0.nodes.keys.count { $0.hasPrefix(path + "/") } }
     }
 
     func stop() async { await server.shutdown(grace: .seconds(5)) }

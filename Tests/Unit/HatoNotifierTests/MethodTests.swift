@@ -398,10 +398,10 @@ import Testing
                 method: "notifier.triggers.set",
                 params: [
                     "id": "x", "pattern": "/a", "on": ["created"], "recipients": ["uids": ["u1"]],
-                    "notification": ["title": "x"], "category": "REPLY",
+                    "notification": ["title": "x"], "categories": "REPLY",
                 ])
         }
-        #expect(unknown?.code == .invalidParams && unknown?.data["parameter"] == "category")
+        #expect(unknown?.code == .invalidParams && unknown?.data["parameter"] == "categories")
         await notifier.stop()
     }
 

@@ -77,6 +77,7 @@ struct RequestChecks: Sendable {
         try size(trigger.recipients.tokenField, "recipients.tokenField", TreeLimits.pathBytesMax)
         try size(trigger.recipients.tokenAt, "recipients.tokenAt", TreeLimits.pathBytesMax)
         try key(trigger.recipients.app, "recipients.app")
+        try key(trigger.category, "category")
     }
 
     func data(_ data: [String: String]?) throws(RPCError) {

@@ -52,6 +52,7 @@ struct SendMethods: NotifierMethods {
         try checks.link(request.options?.link, "options.link")
         try checks.platforms(request.platforms)
         try checks.key(request.idempotencyKey, "idempotencyKey")
+        try checks.key(request.category, "category")
         let now = configuration.time.now()
         let timeToLive =
             request.options?.ttlSeconds.map { Int64($0) * 1_000 }
@@ -64,6 +65,8 @@ struct SendMethods: NotifierMethods {
         new.collapseKey = request.options?.collapseKey
         new.options = request.options
         new.platforms = request.platforms
+        new.category = request.category
+        if let category = request.category { try await store.read { try $0.checkCategory(category) } }
         try await complete(&new, request)
         if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
         if let key = request.idempotencyKey {

@@ -39,6 +39,7 @@ struct TriggerMethods: NotifierMethods {
                 throw NotifierError.tooManyTriggers(triggersMax)
             }
             try rows.checkType(of: trigger)
+            try rows.checkCategory(trigger.category)
             var record = TriggerRecord(trigger: trigger, startsAfter: now.version, epoch: now.epoch)
             let former = try rows.readable(TriggerRecord.self, key)
             if let former, former.trigger.database == trigger.database, former.trigger.pattern == trigger.pattern {

@@ -28,6 +28,7 @@ struct TypeMethods: NotifierMethods {
             let isNew = try !rows.contains(key)
             if isNew, try rows.count(.type, upTo: typesMax) >= typesMax { throw NotifierError.tooManyTypes(typesMax) }
             let triggers = try rows.triggers(of: type.type)
+            try rows.checkCategory(type.category)
             for trigger in triggers {
                 do throws(RPCError) { try typed.check(trigger) } catch {
                     throw NotifierError.typeInUse(type.type, trigger: trigger.id, why: error.message)

@@ -36,7 +36,7 @@ struct Acceptance {
             data: new.data,
             collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
             path: new.path, recipients: devices.count,
-            idempotencyKey: idempotencyKey?.bytes)
+            idempotencyKey: idempotencyKey?.bytes, category: try draft.use(category: new.category))
         var accepted = AcceptedNotification(notification: id, recipients: devices.count)
         let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
         accepted.deliveries = namedDevices.map { numbers[$0] }
@@ -83,7 +83,7 @@ struct Acceptance {
                     localized: new.localized, data: new.data,
                     collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
                     path: new.path, recipients: part.total,
-                    idempotencyKey: key.bytes))
+                    idempotencyKey: key.bytes, category: try draft.use(category: new.category)))
         }
         for (index, recipient) in recipients.enumerated() {
             try draft.enqueue(new, of: record.notification, record.recipients + index, to: recipient)

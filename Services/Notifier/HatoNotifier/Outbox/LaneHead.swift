@@ -69,6 +69,8 @@ extension LaneHead {
                 id: delivery.id, address: address, content: notification.content(for: delivery, device),
                 createdAt: notification.createdAt)
             sent.app = device.app ?? Delivery.defaultApp
+            sent.content.appearance.category = try draft.transaction.content(
+                ofCategory: notification.category, for: device.locale)
             sent.expiresAt = delivery.machine.expiresAt
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,

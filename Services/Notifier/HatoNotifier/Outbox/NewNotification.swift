@@ -37,6 +37,8 @@ struct NewNotification: Sendable {
     var idempotency: Idempotency?
     /// Of the change that it is about.
     var position: ChangePosition?
+    /// The category whose actions it has.
+    var category: String?
 }
 
 /// What accepting came to.

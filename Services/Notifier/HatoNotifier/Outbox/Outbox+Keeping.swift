@@ -179,6 +179,7 @@ private struct Purge {
         } else if let key = notification?.idempotencyKey {
             try forgetKey(key, of: id, in: &draft)
         }
+        try draft.forgetResponses(to: id)
         for delivery in deliveries {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)

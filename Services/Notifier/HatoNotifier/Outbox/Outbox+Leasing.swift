@@ -27,7 +27,7 @@ extension Outbox {
     func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
         let (policy, now, rowsMax, skippingPause) = (policy, time.now(), Self.rowsMax, Self.skippingPause)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
-        return try await change { draft in
+        var leased = try await change { draft in
             var leasing = Leasing(began, until: now + policy.lease.milliseconds)
             let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
             // What comes now leaves half of what is free to those that wait.
@@ -44,6 +44,8 @@ extension Outbox {
             }
             return round
         }
+        leased.leases = addReplyTokens(to: leased.leases)
+        return leased
     }
 }
 

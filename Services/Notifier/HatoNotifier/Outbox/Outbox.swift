@@ -17,6 +17,8 @@ final class Outbox: Sendable {
     let time: TimeSource
     let metrics: NotifierMetrics
     private let random: @Sendable () -> UInt64
+    /// Makes reply tokens; nil: pushes carry none.
+    let replyKey: ReplyKey?
     /// What waits for each user, in the order of transactions.
     let waiting: WaitingCounts
     /// Deliveries that are not finished, as far as that is durable.
@@ -69,6 +71,7 @@ final class Outbox: Sendable {
         limits = configuration.limits
         time = configuration.time
         random = configuration.random
+        replyKey = configuration.replyKey
         self.metrics = metrics
         self.logger = logger
         notices = ThrottledNotices(logger)

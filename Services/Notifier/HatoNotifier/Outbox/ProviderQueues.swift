@@ -36,7 +36,7 @@ struct ProviderQueues: Sendable {
     /// Leases up to `limit` deliveries of a provider queue that are due, the longest waiting first.
     func lease(from queue: ProviderQueue, limit: Int) async throws -> QueueRound {
         let now = outbox.time.now(), end = now + outbox.policy.lease.milliseconds
-        return try await outbox.change { draft in
+        var leased = try await outbox.change { draft in
             var round = QueueRound()
             let prefix = RecordKey(.queued).with(queue.name)
             let rows = try draft.transaction.rows(prefix, before: prefix.with(time: now + 1), limit: limit)
@@ -55,6 +55,8 @@ struct ProviderQueues: Sendable {
                 .flatMap { LaneRow($0.key)?.time }
             return round
         }
+        leased.leases = outbox.addReplyTokens(to: leased.leases)
+        return leased
     }
 
     /// Ends what has expired in a queue from which nothing is leased, after a row of it. Returns where to go on; nil at

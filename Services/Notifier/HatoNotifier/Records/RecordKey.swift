@@ -47,7 +47,7 @@ struct RecordKey: Hashable, Sendable {
         case queued = 0x65  // e
         /// provider queue → `StoppedQueueRecord`
         case stopped = 0x67  // g
-        /// name → what the notifier made for itself once: its key of Web Push
+        /// name → what the notifier made for itself once: its key of Web Push, and that of reply tokens
         case own = 0x79  // y
         /// key of the delivery → nothing; those that are being attempted
         case leased = 0x73  // s
@@ -61,6 +61,14 @@ struct RecordKey: Hashable, Sendable {
         case refusal = 0x72  // r
         /// key of a row that could not be read and was set aside → nothing
         case unreadable = 0x7A  // z
+        /// category → `CategoryRecord`
+        case category = 0x43  // C
+        /// notification, uid → `ResponseRecord`; notification, uid, device → `ReportRecord`
+        case response = 0x52  // R
+        /// uid, notification → `EffectRecord`; those that are not done yet
+        case effect = 0x45  // E
+        /// time, uid, notification → nothing; when the next attempt of an effect is due
+        case effectDue = 0x4B  // K
     }
 
     init(_ table: Table) { bytes = [table.rawValue] }

@@ -67,6 +67,8 @@ struct NotificationRecord: FieldObject {
     var recipients: Int
     /// The row that makes a repetition known, forgotten together with this one.
     var idempotencyKey: [UInt8]?
+    /// The id of its `CategoryRecord`.
+    var category: String?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -83,7 +85,8 @@ struct NotificationRecord: FieldObject {
         .optional("trigger", \.trigger),
         .optional("path", \.path),
         .required("recipients", \.recipients),
-        .optional("idempotencyKey", \.idempotencyKey))
+        .optional("idempotencyKey", \.idempotencyKey),
+        .optional("category", \.category))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
@@ -126,6 +129,9 @@ struct OutboxEvent: RecordedEvent, Hashable {
     var device: String?
     var uid: String?
     var reason: String?
+    var action: String?
+    var text: String?
+    var quickReply: Int?
 
     static let fields = Fields<Self>(
         blank: Self(),
@@ -138,12 +144,24 @@ struct OutboxEvent: RecordedEvent, Hashable {
         .optional("delivery", \.delivery),
         .optional("device", \.device),
         .optional("uid", \.uid),
-        .optional("reason", \.reason))
+        .optional("reason", \.reason),
+        .optional("action", \.action),
+        .optional("text", \.text),
+        .optional("quickReply", \.quickReply))
 
     private init() {
         type = .accepted
         time = 0
         notification = ""
+    }
+
+    /// Of a response: the event of its type, without what the response brings.
+    init(_ type: Notifier.EventType, of notification: String, _ responder: Responder, at time: Int64) {
+        self.type = type
+        self.time = time
+        self.notification = notification
+        uid = responder.uid
+        device = responder.device
     }
 
     init(accepted notification: NotificationRecord) {

@@ -165,6 +165,7 @@ struct CompiledTrigger: Sendable {
         if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
         new.options = options(for: change, limits, collapseKey: new.collapseKey)
         new.platforms = trigger.platforms
+        new.category = trigger.category
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = idempotency(of: change, in: commit)

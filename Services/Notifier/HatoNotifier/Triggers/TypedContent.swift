@@ -46,6 +46,7 @@ struct TypedContent: Sendable, Hashable {
                     return filled.isEmpty ? nil : filled
                 }
         }
+        new.category = new.category ?? type.category
         if type.timeSensitive == true, new.options?.interruptionLevel == nil {
             var options = new.options ?? Notifier.DeliveryOptions()
             options.interruptionLevel = .timeSensitive

@@ -114,6 +114,8 @@ public struct FCMRequest: Sendable, Hashable {
                 if let placeholder = input.placeholder { field["placeholder"] = .string(placeholder) }
                 object["input"] = .object(field)
             }
+            // The app shows the user's own text.
+            if let index = action.quickReply { object["quickReply"] = .number(Double(index)) }
             return JSONValue.object(object)
         }
         return String(decoding: JSONValue.array(values).encoded, as: UTF8.self)

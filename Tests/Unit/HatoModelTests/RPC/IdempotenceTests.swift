@@ -59,7 +59,7 @@ import Testing
                 "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
                 "notifier.apps.reload", "notifier.apps.resume",
                 "notifier.triggers.remove", "notifier.types.remove", "notifier.sendToDevice", "notifier.dead.replay",
-                "notifier.dead.drop",
+                "notifier.dead.drop", "notifier.categories.remove",
             ])
     }
 

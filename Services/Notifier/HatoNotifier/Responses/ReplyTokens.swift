@@ -1,0 +1,22 @@
+import HatoModel
+import HatoPush
+
+extension Outbox {
+    /// What the app of each device needs to respond: the id of the notification and a reply token. A push without text,
+    /// and one to a token without a user, has none.
+    func addReplyTokens(to leases: [Lease]) -> [Lease] {
+        guard let replyKey else { return leases }
+        let now = time.now()
+        return leases.map { lease in
+            let content = lease.delivery.content
+            guard !content.uid.isEmpty, !content.text.isEmpty else { return lease }
+            var lease = lease
+            lease.delivery.content.hato.id = content.notification
+            lease.delivery.content.hato.reply = replyKey.token(
+                ReplyCapability(
+                    notification: content.notification, uid: content.uid, device: content.device,
+                    createdAt: lease.delivery.createdAt, now: now))
+            return lease
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import HatoModel
+import Metrics
+
+/// What is counted of responses and their effects, exposed from the start.
+final class ResponseMetrics: Sendable {
+    /// What became of a report.
+    enum Result: String, CaseIterable {
+        case action, displayed, opened, dismissed, repeated, refused
+    }
+
+    private let responses = Result.allCases.map { result in
+        Counter(label: "hato_notifier_responses_total", dimensions: [("result", result.rawValue)])
+    }
+    private let done = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "done")])
+    private let refused = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "refused")])
+    private let failed = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "failed")])
+
+    func responded(_ result: Result) {
+        guard let index = Result.allCases.firstIndex(of: result) else { return }
+        responses[index].increment()
+    }
+
+    func effectEnded(_ outcome: EffectOutcome) {
+        switch outcome {
+        case .done: done.increment()
+        case .refused: refused.increment()
+        case .again: failed.increment()
+        }
+    }
+}
