@@ -142,7 +142,7 @@ let package = Package(
             [
                 "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules",
                 "HatoStorage", crypto, logging, metrics,
-            ], embedding: ["Shipped/chat.json", "Shipped/latest-message.json"]),
+            ], embedding: ["Shipped/chat.json", "Shipped/latest-message.json", "Shipped/quick-replies.json"]),
 
         // The operators' commands.
         command(

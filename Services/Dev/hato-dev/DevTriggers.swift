@@ -6,16 +6,18 @@ import HatoRuntime
 /// The triggers that `--triggers` names, of those that come with the notifier.
 struct DevTriggers: Sendable {
     private let requests: [Notifier.Triggers.Set]
+    /// Of their notifications.
+    private let categories: [Notifier.Categories.Set]
 
     /// Throws `SettingsError` for a name that there is not.
     init(_ settings: Settings) throws {
-        requests = try (settings.text("triggers") ?? "").split(separator: ",").map { name in
-            do { return try ShippedTriggers(name: String(name.trimmingPrefix { $0 == " " })).request() } catch let error
-                as ArgumentError
-            {
+        let triggers = try (settings.text("triggers") ?? "").split(separator: ",").map { name in
+            do { return try ShippedTriggers(name: String(name)) } catch {
                 throw SettingsError("setting triggers: \(error.message)")
             }
         }
+        categories = try triggers.compactMap(\.category).map { try $0.request() }
+        requests = try triggers.map { try $0.request() }
     }
 
     /// Sets them, with an administrator key.
@@ -24,6 +26,7 @@ struct DevTriggers: Sendable {
         let client = RPCClient(configuration)
         let result: Result<Void, any Error>
         do {
+            for category in categories { _ = try await client.call(category) }
             for request in requests { _ = try await client.call(request) }
             result = .success(())
         } catch let error as RPCError {

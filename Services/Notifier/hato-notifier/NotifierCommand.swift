@@ -15,6 +15,7 @@ struct NotifierCommand: AsyncParsableCommand {
             TypesCommand.self,
             SendCommand.self, OutboxCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
+            CategoriesCommand.self, RespondCommand.self, QuickRepliesCommand.self,
             CallCommand<NotifierTarget>.self,
             HealthCommand<NotifierTarget>.self, ConfigCommand<NotifierTarget>.self, VersionCommand<NotifierTarget>.self,
         ])
