@@ -11,8 +11,11 @@ struct DevTriggers: Sendable {
 
     /// Throws `SettingsError` for a name that there is not.
     init(_ settings: Settings) throws {
-        let triggers = try (settings.text("triggers") ?? "").split(separator: ",").map { name in
-            do { return try ShippedTriggers(name: String(name)) } catch {
+        let names: String = settings.text("triggers") ?? ""
+        let triggers: [ShippedTriggers] = try names.split(separator: ",").map { name in
+            do { return try ShippedTriggers(name: String(name.trimmingPrefix { $0 == " " })) } catch let error
+                as ArgumentError
+            {
                 throw SettingsError("setting triggers: \(error.message)")
             }
         }

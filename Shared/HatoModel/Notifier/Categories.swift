@@ -101,7 +101,7 @@ extension Notifier {
             .optional("push", \.push, "Appends a child, as `messages.push`"),
             .optional(
                 "set", \.set, "Replaces a node, as `messages.set`",
-                example: EffectWrite(path: "/answers/{uid}", value: "{text}")),
+                example: EffectWrite(path: "/proposals/{uid}", value: "{text}")),
             .optional(
                 "update", \.update, "Replaces several nodes, as `messages.update`",
                 example: EffectWrite(path: "/chats/{thread}", value: ["unread/{uid}": 0])))

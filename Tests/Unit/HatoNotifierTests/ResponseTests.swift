@@ -168,7 +168,7 @@ import Testing
         await world.stop()
     }
 
-    @Test func whatWasReportedIsForgottenWithItsNotification() async throws {
+    @Test func whatWasReportedGoesWithItsNotification() async throws {
         let (clock, store) = (TestClock(), try MemoryStore())
         let outbox = try await Outbox.test(store, clock)
         try await outbox.addDevice("d1", of: "u1")

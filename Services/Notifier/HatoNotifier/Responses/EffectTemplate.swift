@@ -33,7 +33,7 @@ struct EffectTemplate: Sendable {
         do { path = try EffectCheck.path(write.path) } catch { throw .wrong("\(place).path", error) }
         do {
             let whole = try path.filledPath(with: EffectCheck.fills(for: path))
-            // Room for the key of the child.
+            // The key of the child comes below it.
             if first.0 == .push { _ = try whole.child(TreeKey("x")) }
             try EffectCheck(hasText: hasText, path: whole).value(write.value, of: first.0)
         } catch let error as ArgumentError {

@@ -68,10 +68,12 @@ extension StoreReading {
         guard try contains(NotificationRecord.key(notification)) else {
             throw NotifierError.notificationNotFound(notification)
         }
-        var isRecipient = false
-        for row in try rows(DeliveryRecord.prefix(notification), limit: rowsMax) where !isRecipient {
-            let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes)
+        var (isRecipient, rowsLeft) = (false, rowsMax)
+        try scan(KeyRange(prefix: DeliveryRecord.prefix(notification).bytes), reverse: false) { key, value in
+            let delivery = try? RecordCodec.decode(DeliveryRecord.self, value.copied, key: key.copied)
             isRecipient = delivery?.uid == user.uid
+            rowsLeft -= 1
+            return isRecipient || rowsLeft <= 0 ? .stop : .next
         }
         guard isRecipient else { throw ResponseRefusal.notRecipient }
         let device = try user.session.flatMap { session in

@@ -27,7 +27,7 @@ struct CategoriesCommand: AsyncParsableCommand {
             abstract: Notifier.Categories.Set.summary,
             discussion: """
                 The file holds the category as JSON, e.g. {"id":"MARRY_ME","actions":[{"id":"ACCEPT","title":"承認",\
-                "effect":{"push":{"path":"/answers","value":{"uid":"{uid}"}}}},{"id":"REFUSE","title":"拒否",\
+                "effect":{"push":{"path":"/proposals","value":{"uid":"{uid}"}}}},{"id":"REFUSE","title":"拒否",\
                 "activation":"foreground","destructive":true}]}
                 """)
 
