@@ -64,6 +64,8 @@ public struct NotifierLimits: Limits, Hashable {
     public var effectBytesMax = 65_536
     /// Milliseconds that `notifier.respond` waits for an effect.
     public var effectWaitMsMax = 10_000
+    /// Threads of one user with a count; above, the count that has not changed for the longest time goes.
+    public var threadsPerUserMax = 1_000
 
     public init() {}
 
@@ -134,5 +136,8 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "effect-wait-ms-max", \.effectWaitMsMax, 0...60_000,
             "milliseconds that notifier.respond waits for an effect"),
+        Limit(
+            "threads-per-user-max", \.threadsPerUserMax, 1...100_000,
+            "threads of one user that count for the badge; above it the longest unchanged count goes"),
     ]
 }

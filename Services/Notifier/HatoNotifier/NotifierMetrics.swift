@@ -66,6 +66,7 @@ final class NotifierMetrics: Sendable {
     private let undecided = Counter(label: "hato_notifier_conditions_undecided_total")
     private let illTyped = Counter(label: "hato_notifier_changes_ill_typed_total")
     private let unreadable = Gauge(label: "hato_notifier_records_unreadable")
+    private let withdrawn = Counter(label: "hato_notifier_notifications_withdrawn_total")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let deliveredSinceStart = Atomic<Int>(0)
     private let droppedSinceStart = Atomic<Int>(0)
@@ -88,6 +89,7 @@ final class NotifierMetrics: Sendable {
         case .dead: dead.increment()
         // `ResponseMetrics` counts them.
         case .action, .displayed, .opened, .dismissed: break
+        case .withdrawn: withdrawn.increment()
         }
     }
 

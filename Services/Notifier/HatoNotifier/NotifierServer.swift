@@ -93,6 +93,7 @@ public final class NotifierServer: Sendable {
         upkeep = [
             Task { await service.authenticator.run() }, Task { await sweeper.run() },
             Task { await service.accounts?.run() }, Task { await service.effects?.run() },
+            Task { await service.withdrawals.run() },
         ]
     }
 

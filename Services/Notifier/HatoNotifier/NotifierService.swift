@@ -28,6 +28,7 @@ final class NotifierService: Sendable {
     let budget: TriggerBudget
     let followers: EventFollowers<OutboxEvent>
     let checks: RequestChecks
+    let withdrawals: Withdrawals
     /// Why the store has ended; nil while it is open.
     private let storeEnd = Mutex<String?>(nil)
 
@@ -68,6 +69,7 @@ final class NotifierService: Sendable {
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
         effects = EffectRunner(configuration, outbox, responses, notices)
+        withdrawals = Withdrawals(outbox, logger: logger)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })
     }
@@ -79,6 +81,7 @@ final class NotifierService: Sendable {
             DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
             SendToDeviceMethods(service: self), AppMethods(service: self), TypeMethods(service: self),
             CategoryMethods(service: self), ResponseMethods(service: self), QuickReplyMethods(service: self),
+            BadgeMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router

@@ -13,7 +13,7 @@ struct NotifierCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, TriggersCommand.self,
             TypesCommand.self,
-            SendCommand.self, OutboxCommand.self,
+            SendCommand.self, OutboxCommand.self, BadgesCommand.self, WithdrawCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
             CategoriesCommand.self, RespondCommand.self, QuickRepliesCommand.self,
             CallCommand<NotifierTarget>.self,

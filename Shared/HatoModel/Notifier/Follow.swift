@@ -77,6 +77,8 @@ extension Notifier {
         case opened
         /// A user dismissed it.
         case dismissed
+        /// A notification was withdrawn from a user.
+        case withdrawn
     }
 
     /// An event of a notification (`accepted`), of one delivery of it, or of a response to it.
@@ -118,7 +120,8 @@ extension Notifier {
                 """
                 `accepted`: the notification is durable; `delivered`: the receiver responded with 2xx; \
                 `dropped`, `dead`: a delivery ended undelivered, see `reason`; `action`: a user chose an action, or, \
-                with `reason`, its effect was refused; `displayed`, `opened`, `dismissed`: reports of devices
+                with `reason`, its effect was refused; `displayed`, `opened`, `dismissed`: reports of devices; \
+                `withdrawn`: the user has read the thread, or the notification was taken back
                 """),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
             .optional("recipients", \.recipients, "Of `accepted`: the number of deliveries, one for each device"),
@@ -127,7 +130,7 @@ extension Notifier {
             .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted` and responses"),
             .optional(
                 "device", \.device, "The id of the device; absent for `accepted`, and for responses of unknown ones"),
-            .optional("uid", \.uid, "The user of the device; absent for `accepted`"),
+            .optional("uid", \.uid, "The user of the device, or of `withdrawn`; absent for `accepted`"),
             .optional(
                 "reason", \.reason,
                 """

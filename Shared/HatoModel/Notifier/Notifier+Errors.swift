@@ -110,6 +110,18 @@ extension Notifier.Status { public static let errors = [MethodError(.notFound, "
 extension Notifier.Follow { public static let errors: [MethodError] = .follow }
 extension Notifier.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Notifier.Backup { public static let errors: [MethodError] = .backup }
+extension Notifier.Badges.Get {
+    public static let errors = [MethodError(.invalidArgument, "invalid_key")]
+}
+extension Notifier.Badges.Set {
+    public static let errors = [MethodError(.invalidArgument, "invalid_key", "invalid_count")]
+}
+extension Notifier.Withdraw {
+    public static let errors = [
+        MethodError(.invalidArgument, "invalid_key", "invalid_choice"),
+        MethodError(.notFound, "notification_not_found"),
+    ]
+}
 extension Notifier.Dead.List { public static let errors: [MethodError] = .page }
 extension Notifier.Dead.Replay { public static let errors: [MethodError] = .deadDeliveries }
 extension Notifier.Dead.Drop { public static let errors: [MethodError] = .deadDeliveries }

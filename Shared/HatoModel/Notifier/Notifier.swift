@@ -1,6 +1,6 @@
 /// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Only supported features are declared here; badges and
+/// Times are milliseconds since 1970. Only supported features are declared here;
 /// preferences are added when they are supported.
 public enum Notifier {
     /// The methods about devices.
@@ -19,6 +19,8 @@ public enum Notifier {
     public enum Categories {}
     /// The methods about quick replies.
     public enum QuickReplies {}
+    /// The methods about the counts of threads.
+    public enum Badges {}
 
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
@@ -29,6 +31,7 @@ public enum Notifier {
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
         Categories.Set.self, Categories.List.self, Categories.Get.self, Categories.Remove.self,
         Respond.self, QuickReplies.Get.self, QuickReplies.Set.self,
+        Badges.Get.self, Badges.Set.self, Withdraw.self,
     ]
 
     public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self]

@@ -151,7 +151,8 @@ extension Notifier {
         /// Being attempted.
         case leased
         case delivered
-        /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`.
+        /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`,
+        /// `withdrawn`.
         case dropped
         /// Ended after too many failures; kept for replay.
         case dead
@@ -215,7 +216,7 @@ extension Notifier {
                 """
                 Why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
                 newer one with the same collapse key), `outbox_full`, `administrator` \
-                (`notifier.dead.drop`); or is dead: `expired` (after failed attempts), `rejected` (the provider \
+                (`notifier.dead.drop`), `withdrawn` (read elsewhere, or taken back); or is dead: `expired` (after failed attempts), `rejected` (the provider \
                 says that the push itself is wrong), `unreadable` (a damaged record)
                 """),
             .required(

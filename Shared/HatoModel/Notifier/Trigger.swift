@@ -60,15 +60,18 @@ extension Notifier {
             .optional(
                 "thread", \.thread,
                 """
-                1 to 256 bytes: groups the notifications of one conversation on the device. A template in a \
-                trigger
+                1 to 256 bytes: groups the notifications of one conversation on the device, counts them for the \
+                badge, and lets them be withdrawn together. A template in a trigger
                 """, example: "c1"),
             .optional(
                 "sound", \.sound, "The name of a sound, 1 to 256 bytes, e.g. `default`; none is played when absent",
                 example: "default"),
             .optional(
-                "badge", \.badge, "The number on the app's icon, 0 to 99,999, 0 removes it; unchanged when absent",
-                example: 1),
+                "badge", \.badge,
+                """
+                The number on the app's icon, 0 to 99,999, 0 removes it. When absent, the sum of the counts of the \
+                user's threads if there is a `thread`; else it stays
+                """, example: 1),
             .optional(
                 "image", \.image, "The https URL of an image, at most 2,048 bytes. A template in a trigger",
                 example: "https://example.com/photo.jpg"),
@@ -108,6 +111,8 @@ extension Notifier {
         public var platforms: PlatformMembers?
         public var when: String?
         public var category: String?
+        public var badge: BadgeSource?
+        public var withdrawOn: [WithdrawEvent]?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -143,7 +148,9 @@ extension Notifier {
             .optional(
                 "when", \.when,
                 "The condition, as in `notifier.triggers.set`"),
-            .optional("category", \.category, "The category of its notifications"))
+            .optional("category", \.category, "The category of its notifications"),
+            .optional("badge", \.badge, "Where the counts of threads stand in the tree"),
+            .optional("withdrawOn", \.withdrawOn, "When its notifications are withdrawn"))
     }
 }
 
@@ -173,6 +180,8 @@ extension Notifier.Triggers {
         public var platforms: Notifier.PlatformMembers?
         public var when: String?
         public var category: String?
+        public var badge: Notifier.BadgeSource?
+        public var withdrawOn: [Notifier.WithdrawEvent]?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -257,7 +266,19 @@ extension Notifier.Triggers {
             .optional(
                 "category", \.category,
                 "The category whose actions its notifications have (`notifier.categories.set`); that of `type` when absent",
-                example: "CHAT"))
+                example: "CHAT"),
+            .optional(
+                "badge", \.badge,
+                """
+                Numbers in the tree that are the counts of threads: its notifications are not counted then. A number \
+                that becomes 0 is a thread that was read, as in `notifier.badges.set`
+                """, example: Notifier.BadgeSource(pattern: "/chats/{thread}/unread/{uid}")),
+            .optional(
+                "withdrawOn", \.withdrawOn,
+                """
+                `deleted`: when the node that fired it is deleted, by its author too, the notifications that were made \
+                for it are withdrawn, as in `notifier.withdraw`
+                """, example: [.deleted]))
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -290,7 +311,7 @@ extension Notifier.Triggers {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
                 notification: notification, localized: localized, type: type, data: data, options: options,
-                platforms: platforms, when: when, category: category)
+                platforms: platforms, when: when, category: category, badge: badge, withdrawOn: withdrawOn)
         }
 
         public struct Result: FieldObject, Hashable {

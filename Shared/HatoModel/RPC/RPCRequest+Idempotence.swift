@@ -163,6 +163,15 @@ extension Notifier.Types.Set {
     public var isIdempotent: Bool { true }
 }
 
+extension Notifier.Badges.Set {
+    public var isIdempotent: Bool { true }
+}
+
+extension Notifier.Withdraw {
+    /// The thread may have got further notifications since.
+    public var isIdempotent: Bool { notification != nil }
+}
+
 extension Notifier.Dead.Drop {
     /// With `all` it would also drop later dead deliveries.
     public var isIdempotent: Bool { all != true }

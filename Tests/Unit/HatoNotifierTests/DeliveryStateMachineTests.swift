@@ -118,4 +118,25 @@ import Testing
         let bytes = try RecordCodec.encode(machine)
         #expect(try RecordCodec.decode(DeliveryStateMachine.self, bytes, key: []) == machine)
     }
+
+    @Test func whatIsWithdrawnIsDroppedAndNeverAttemptedAgain() {
+        var waiting = pending()
+        #expect(waiting.withdrawn(at: 50) == .finish)
+        #expect(waiting.state == .dropped && waiting.reason == "withdrawn")
+        #expect(waiting.withdrawn(at: 60) == .ignore && !waiting.isWithdrawn)
+        // An attempt goes on, and counts if it arrives.
+        var attempted = leased()
+        #expect(attempted.withdrawn(at: 110) == .ignore && attempted.isWithdrawn)
+        var (arrived, failed, postponed, lost) = (attempted, attempted, attempted, attempted)
+        #expect(arrived.attemptDelivered(report, at: 120) == .finish && arrived.state == .delivered)
+        #expect(failed.attemptFailed(report, delay: 10, at: 120) == .finish && failed.reason == "withdrawn")
+        #expect(postponed.attemptPostponed(report, delay: 10, at: 120) == .finish && postponed.state == .dropped)
+        #expect(lost.leaseReclaimed(at: 120) == .waitUntil(120))
+        #expect(lost.leaseRequested(at: 120, until: 200) == .finish && lost.reason == "withdrawn")
+        // So does one that is dead and replayed.
+        var dead = leased()
+        _ = dead.attemptRejected(report, at: 120)
+        #expect(dead.withdrawn(at: 130) == .ignore && dead.replayed(at: 140, expiresAt: 500) == .waitUntil(140))
+        #expect(dead.leaseRequested(at: 140, until: 200) == .finish && dead.reason == "withdrawn")
+    }
 }

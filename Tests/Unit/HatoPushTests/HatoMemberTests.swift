@@ -103,4 +103,16 @@ import Testing
         #expect(throws: Never.self) { try HatoMember.check(data: ["Hato": "1", "hatoId": "2"]) }
         #expect(throws: ArgumentError.self) { try FCMRequest.check(platformMembers: ["data": ["hato": "x"]]) }
     }
+
+    /// As many bytes of ids and threads as the notifier puts into one, with the longest escapes.
+    @Test func aWithdrawalOfThreeThousandBytesFitsEverywhere() throws {
+        var hato = HatoMember()
+        // In FCM, each quote of a text in a text takes two bytes.
+        hato.withdraw = (10..<91).map { "ntf_0123456789abcdef012345678\($0)" }
+        (hato.threads, hato.badge) = (["c1"], 99_999)
+        let push = try delivery(hato) { $0.collapseKey = "hato.withdrawal" }
+        #expect(try JSONParser.parse(apns(push).payload)["hato"]?["withdraw"]?.array?.count == 81)
+        #expect(try fcm(push)?["data"]?["hato"]?.string?.utf8.count ?? 0 > 2_700)
+        #expect(WebPushRequest(push, now: 0) != nil)
+    }
 }

@@ -41,10 +41,12 @@ final class AccountDevices: AccountDependents {
             }
         }
         var devices: [DeviceRecord] = []
+        var counts: [RecordKey] = []
         for (uid, end) in ends {
             devices += try rows.devices(of: uid).filter { end.isWhole || $0.session.map(end.sessions.contains) == true }
+            if end.isWhole { counts += try rows.keys(RecordKey(.badge).with(uid), limit: .max) }
         }
-        return removal(of: devices)
+        return removal(of: devices, counts)
     }
 
     /// Which of a user's devices go.
@@ -54,10 +56,15 @@ final class AccountDevices: AccountDependents {
     }
 
     /// Nil when there are none.
-    private func removal(of devices: [DeviceRecord]) -> (@Sendable (any StoreTransaction) throws -> Void)? {
-        guard !devices.isEmpty else { return nil }
+    ///
+    /// - Parameter counts: rows of users that are gone.
+    private func removal(
+        of devices: [DeviceRecord], _ counts: [RecordKey] = []
+    ) -> (@Sendable (any StoreTransaction) throws -> Void)? {
+        guard !devices.isEmpty || !counts.isEmpty else { return nil }
         return { [self] transaction in
             var writes = RecordWrites()
+            for key in counts { writes.delete(key) }
             for device in devices { device.delete(in: &writes) }
             try writes.apply(to: transaction)
             // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same.

@@ -31,12 +31,13 @@ struct Acceptance {
         guard devices.count <= limits.deliveriesPerNotificationMax else {
             throw OutboxRefusal.tooManyRecipients(devices.count, max: limits.deliveriesPerNotificationMax)
         }
-        let notification = NotificationRecord(
+        var notification = NotificationRecord(
             id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, localized: new.localized,
             data: new.data,
             collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
             path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes, category: try draft.use(category: new.category))
+        notification.hasOrigin = new.originKey != nil
         var accepted = AcceptedNotification(notification: id, recipients: devices.count)
         let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
         accepted.deliveries = namedDevices.map { numbers[$0] }
@@ -52,6 +53,7 @@ struct Acceptance {
         for (index, device) in devices.enumerated() {
             try draft.enqueue(new, of: id, index, to: Recipient(device))
         }
+        try draft.count(new, as: id, devices.enumerated().map { ($0, $1.uid) })
         return accepted
     }
 
@@ -77,16 +79,23 @@ struct Acceptance {
             ?? IdempotencyRecord(
                 notification: id, recipients: 0, fingerprint: idempotency.fingerprint, acceptedAt: draft.now)
         if former == nil {
-            draft.begin(
-                NotificationRecord(
-                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text,
-                    localized: new.localized, data: new.data,
-                    collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
-                    path: new.path, recipients: part.total,
-                    idempotencyKey: key.bytes, category: try draft.use(category: new.category)))
+            var notification = NotificationRecord(
+                id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text,
+                localized: new.localized, data: new.data,
+                collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
+                path: new.path, recipients: part.total,
+                idempotencyKey: key.bytes, category: try draft.use(category: new.category))
+            notification.hasOrigin = new.originKey != nil
+            draft.begin(notification)
         }
+        let isWithdrawn = try draft.isWithdrawn(new, as: record.notification, isBegun: former != nil)
         for (index, recipient) in recipients.enumerated() {
-            try draft.enqueue(new, of: record.notification, record.recipients + index, to: recipient)
+            let number = record.recipients + index
+            try draft.enqueue(new, of: record.notification, number, to: recipient, isWithdrawn: isWithdrawn)
+        }
+        if !isWithdrawn {
+            let accepted = recipients.enumerated().map { (record.recipients + $0, $1.uid) }
+            try draft.count(new, as: record.notification, accepted)
         }
         record.recipients += recipients.count
         record.through = part.isLast ? nil : recipients.last?.order ?? record.through
@@ -145,21 +154,25 @@ struct Acceptance {
 }
 
 extension OutboxDraft {
-    fileprivate mutating func begin(_ notification: NotificationRecord) {
+    mutating func begin(_ notification: NotificationRecord) {
         writes.put(NotificationRecord.key(notification.id), notification)
         writes.put(notification.purgeKey)
         writes.record(OutboxEvent(accepted: notification))
     }
 
     fileprivate mutating func enqueue(
-        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
+        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient,
+        isWithdrawn: Bool = false
     ) throws {
-        try enqueue(
-            DeliveryRecord(
-                notification: notification, index: UInt32(clamping: index), device: recipient.device,
-                uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
-                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
-                queue: recipient.queue),
-            from: new.position)
+        var delivery = DeliveryRecord(
+            notification: notification, index: UInt32(clamping: index), device: recipient.device,
+            uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
+            createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
+            queue: recipient.queue)
+        guard isWithdrawn else { return try enqueue(delivery, from: new.position) }
+        // It enters no lane.
+        _ = delivery.machine.withdrawn(at: now)
+        writes.put(delivery.key, delivery)
+        if let event = OutboxEvent(finished: delivery) { writes.record(event) }
     }
 }

@@ -22,9 +22,11 @@ struct ChangeRows: Sendable {
 
     /// Writes changes down and moves the cursor behind them: both or neither.
     ///
-    /// - Parameter excess: the writers that lose their oldest rows, and about how many bytes, when so many bytes come.
+    /// - Parameters:
+    ///   - threads: what changes of them, or of others, mean for threads.
+    ///   - excess: the writers that lose their oldest rows, and about how many bytes, when so many bytes come.
     func keep(
-        _ changes: [ChangeRecord], moving move: CursorMove,
+        _ changes: [ChangeRecord], _ threads: [ThreadChange.Placed] = [], moving move: CursorMove,
         excess: @escaping @Sendable (_ bytes: Int) -> [(writer: UserDigest, bytes: Int)]
     ) async throws -> Kept {
         try await outbox.change { [database] draft in
@@ -46,6 +48,11 @@ struct ChangeRows: Sendable {
                 share.add(row.key, value)
                 came[writer] = share
                 bytes += row.key.bytes.count + value.count
+            }
+            if !threads.isEmpty {
+                let waiting = try draft.transaction.keys(ChangeRecord.prefix(database), limit: 1)
+                let isBehind = !changes.isEmpty || !waiting.isEmpty
+                for thread in threads { try draft.apply(thread, isBehind: isBehind) }
             }
             var kept = Kept(came: Array(came.values), sequence: draft.transaction.nextVersion)
             for (writer, bytes) in bytes > 0 ? excess(bytes) : [] {

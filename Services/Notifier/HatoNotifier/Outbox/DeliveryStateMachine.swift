@@ -9,6 +9,7 @@ import HatoModel
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
 /// pending, leased ──what it needs cannot be read──▶ dead
+/// pending ──withdrawn──▶ dropped; a withdrawn one that is leased or dead is never attempted again
 /// ```
 struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var state: Notifier.DeliveryState
@@ -22,6 +23,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var lastAttempt: Notifier.AttemptReport?
     /// The attempts before the last one, oldest first; nil without any.
     private(set) var history: [Notifier.AttemptReport]?
+    /// Its notification was withdrawn while it was being attempted, or dead.
+    private(set) var isWithdrawn = false
 
     /// Attempts that are remembered besides the last one.
     private static let historyMax = 11
@@ -34,7 +37,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         .required("expiresAt", \.expiresAt),
         .optional("reason", \.reason),
         .optional("lastAttempt", \.lastAttempt),
-        .optional("history", \.history))
+        .optional("history", \.history),
+        .flag("isWithdrawn", \.isWithdrawn))
 
     init(dueAt: Int64, expiresAt: Int64) {
         state = .pending
@@ -59,6 +63,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let unreadable = "unreadable"
         static let rejected = "rejected"
         static let administrator = "administrator"
+        static let withdrawn = "withdrawn"
     }
 
     var isFinished: Bool { state != .pending && state != .leased }
@@ -68,6 +73,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func leaseRequested(at now: Int64, until: Int64) -> Action {
         guard !isFinished, time <= now else { return .ignore }
         guard now < expiresAt else { return expired(at: now) }
+        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
         state = .leased
         time = until
         attempts += 1
@@ -101,6 +107,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func attemptFailed(_ report: Notifier.AttemptReport, delay: Int64, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
         remember(report)
+        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
         guard now + delay < expiresAt else { return end(.dead, Reason.expired, at: now) }
         state = .pending
         time = now + delay
@@ -119,6 +126,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         guard state == .leased else { return .ignore }
         remember(report)
         attempts = max(0, attempts - 1)
+        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
         guard now + delay < expiresAt else { return expired(at: now) }
         state = .pending
         time = now + delay
@@ -151,8 +159,19 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {
         guard state == .dead else { return .ignore }
+        let wasWithdrawn = isWithdrawn
         self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt)
+        isWithdrawn = wasWithdrawn
         return .waitUntil(now)
+    }
+
+    /// Its notification is taken back, or was read elsewhere. One that is being attempted goes on.
+    mutating func withdrawn(at now: Int64) -> Action {
+        guard state == .pending else {
+            isWithdrawn = state == .leased || state == .dead
+            return .ignore
+        }
+        return end(.dropped, Reason.withdrawn, at: now)
     }
 
     mutating func droppedByAdministrator(at now: Int64) -> Action {

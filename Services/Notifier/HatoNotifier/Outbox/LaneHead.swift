@@ -66,7 +66,9 @@ extension LaneHead {
         case .send:
             draft.moveHead(delivery, dueKey: row)
             var sent = Delivery(
-                id: delivery.id, address: address, content: notification.content(for: delivery, device),
+                id: delivery.id, address: address,
+                content: try draft.transaction.badged(
+                    notification.content(for: delivery, device), of: notification, for: delivery),
                 createdAt: notification.createdAt)
             sent.app = device.app ?? Delivery.defaultApp
             sent.content.appearance.category = try draft.transaction.content(

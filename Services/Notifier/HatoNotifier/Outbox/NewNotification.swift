@@ -39,6 +39,10 @@ struct NewNotification: Sendable {
     var position: ChangePosition?
     /// The category whose actions it has.
     var category: String?
+    /// Whether it counts for the badge; otherwise the tree says the counts of its threads.
+    var isCounted = true
+    /// Whether it is withdrawn when the node at `path` is deleted.
+    var isWithdrawable = false
 }
 
 /// What accepting came to.

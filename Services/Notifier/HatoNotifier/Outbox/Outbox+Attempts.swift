@@ -97,7 +97,9 @@ private struct AttemptRecording {
             outcome: ended.outcome, verdict: verdict ?? (isKnown ? .stays : .ends(.gone)),
             waitsInQueue: delivery.queue != nil)
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
-        case .finish: try draft.finishHead(delivery, dueKey: dueKey)
+        case .finish:
+            try draft.finishHead(delivery, dueKey: dueKey)
+            draft.withdrawIfShown(delivery)
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
         case .ignore, .send: break
         }

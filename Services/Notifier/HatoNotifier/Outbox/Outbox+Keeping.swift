@@ -152,6 +152,9 @@ private struct Purge {
         let transaction = draft.transaction
         var reader = RecordKeyReader(row.key.bytes)
         guard reader.number() != nil, let id = reader.text() else { return }
+        if row.value.first == RecordKey.Table.origin.rawValue {
+            return try draft.forgetDeletion(at: RecordKey(bytes: row.value))
+        }
         if !row.value.isEmpty { return try forgetKey(row.value, of: id, in: &draft) }
         guard visited.insert(id).inserted else { return }
         let notification = try transaction.readable(NotificationRecord.self, NotificationRecord.key(id))
@@ -184,6 +187,7 @@ private struct Purge {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)
         }
+        if let notification { try draft.forgetThreads(of: notification, deliveries) }
         for key in damaged + [NotificationRecord.key(id)] {
             try draft.forgetSetAside(key)
             draft.writes.delete(key)

@@ -37,6 +37,8 @@ final class Outbox: Sendable {
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
     /// The same for a provider queue.
     private let wakeQueue: Mutex<@Sendable (ProviderQueue) -> Void> = Mutex({ _ in })
+    /// Called when there is something to withdraw.
+    private let wakeWithdrawals: Mutex<@Sendable () -> Void> = Mutex({})
 
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
     /// holder is gone.
@@ -91,6 +93,11 @@ final class Outbox: Sendable {
     func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
     func onDue(_ wake: @escaping @Sendable (ProviderQueue) -> Void) { wakeQueue.withLock { $0 = wake } }
 
+    func onWithdrawal(_ wake: @escaping @Sendable () -> Void) { wakeWithdrawals.withLock { $0 = wake } }
+
+    /// What sends the silent pushes of a transaction.
+    var silentPushes: SilentPushes { SilentPushes { [self] in newID("ntf_") } }
+
     /// At least 0 and below 1.
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
 
@@ -106,10 +113,13 @@ final class Outbox: Sendable {
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
         let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
+        let (threadsMax, silentPushes) = (limits.threadsPerUserMax, silentPushes)
         let committed = try await store.write { transaction in
             try waiting.transaction {
                 var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                draft.threads = ThreadCounts(threadsMax: threadsMax)
                 let outcome = try body(&draft)
+                _ = try silentPushes.send(in: &draft)
                 if draft.enteredCount > 0 { try draft.dropExcess(waitingMax, policy) }
                 try draft.writes.apply(to: transaction)
                 return (outcome, draft.effects)
@@ -123,6 +133,7 @@ final class Outbox: Sendable {
         metrics.pendingIs(pending)
         reportUnreadable(effects)
         reportDrops(effects.droppedBecauseFull)
+        if effects.hasWithdrawals { wakeWithdrawals.withLock { $0 }() }
         if effects.hasEnqueued { wake.withLock { $0 }() }
         for queue in effects.wokenQueues.compactMap({ ProviderQueue(name: $0) }) { wakeQueue.withLock { $0 }(queue) }
         return outcome

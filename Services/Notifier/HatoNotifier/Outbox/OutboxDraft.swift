@@ -35,6 +35,9 @@ struct OutboxDraft {
     private(set) var enteredCount = 0
     private var sequenceIndex: UInt32 = 0
 
+    /// The counts of threads, and the silent pushes of this transaction.
+    var threads = ThreadCounts(threadsMax: NotifierLimits().threadsPerUserMax)
+
     /// The deliveries whose lanes moved: as the transaction reads them, they stand elsewhere.
     private var moved: Set<RecordKey> = []
 
@@ -59,6 +62,8 @@ struct OutboxDraft {
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
         var droppedBecauseFull: FullDrops
+        /// Whether there is something to withdraw.
+        var hasWithdrawals: Bool
     }
 
     /// Deliveries that were dropped because too many wait, and the user of the last one.
@@ -71,7 +76,7 @@ struct OutboxDraft {
         Effects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
             wokenQueues: wokenQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
-            droppedBecauseFull: droppedBecauseFull)
+            droppedBecauseFull: droppedBecauseFull, hasWithdrawals: threads.hasJobs)
     }
 
     // MARK: Lanes
@@ -126,7 +131,7 @@ struct OutboxDraft {
     /// is something.
     private mutating func lane(_ lane: Lane) throws -> [DeliveryRecord] {
         if let known = lanes[lane] { return known }
-        guard lane.collapseKey == nil else { return try readableRows(of: lane) }
+        guard lane.collapseKey == nil else { return try readableRows(of: lane).filter { !left.contains($0.laneKey) } }
         return try transaction.rows(lane.prefix, limit: 1).isEmpty ? [] : [DeliveryRecord.fields.blank]
     }
 
@@ -212,6 +217,23 @@ struct OutboxDraft {
         // At few times, so that a notification to many devices is looked at few times.
         let end = (now / Self.keepBecauseFull + 2) * Self.keepBecauseFull
         writes.put(NotificationRecord.purgeKey(delivery.notification, at: end - policy.keepFinished.milliseconds))
+        try leaveLane(dropped, before: delivery)
+    }
+
+    /// Drops a delivery that waits, because its notification is withdrawn; one that is being attempted is dropped if
+    /// the attempt fails, and one that is dead is not attempted again. Returns whether it was dropped.
+    mutating func withdraw(_ delivery: DeliveryRecord) throws -> Bool {
+        var withdrawn = delivery
+        if case .finish = withdrawn.machine.withdrawn(at: now) {
+            try leaveLane(withdrawn, before: delivery)
+            return true
+        }
+        if withdrawn.machine != delivery.machine { writes.put(delivery.key, withdrawn) }
+        return false
+    }
+
+    /// A delivery that waited has ended. `delivery` is what it was before.
+    private mutating func leaveLane(_ dropped: DeliveryRecord, before delivery: DeliveryRecord) throws {
         let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
         if head == delivery.key.bytes {
             try finishHead(dropped, dueKey: delivery.dueKey)

@@ -69,6 +69,14 @@ struct RecordKey: Hashable, Sendable {
         case effect = 0x45  // E
         /// time, uid, notification → nothing; when the next attempt of an effect is due
         case effectDue = 0x4B  // K
+        /// uid, 0 → `BadgeRecord`; uid, 1, thread → `ThreadRecord`
+        case badge = 0x42  // B
+        /// uid, thread, notification → `ShownRecord`
+        case shown = 0x57  // W
+        /// a notification, or a user and maybe a thread → `WithdrawalRecord`
+        case withdrawal = 0x53  // S
+        /// digest of trigger and path → `OriginRecord`
+        case origin = 0x4F  // O
     }
 
     init(_ table: Table) { bytes = [table.rawValue] }

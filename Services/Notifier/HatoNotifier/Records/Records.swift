@@ -69,6 +69,12 @@ struct NotificationRecord: FieldObject {
     var idempotencyKey: [UInt8]?
     /// The id of its `CategoryRecord`.
     var category: String?
+    /// Of a silent push: what it withdraws.
+    var withdrawal: WithdrawalContent?
+    /// Whether there is an `OriginRecord` of its trigger and path.
+    var hasOrigin = false
+    /// When it was withdrawn, in milliseconds since 1970; what is accepted of it later is dropped.
+    var withdrawnAt: Int64?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -86,7 +92,10 @@ struct NotificationRecord: FieldObject {
         .optional("path", \.path),
         .required("recipients", \.recipients),
         .optional("idempotencyKey", \.idempotencyKey),
-        .optional("category", \.category))
+        .optional("category", \.category),
+        .optional("withdrawal", \.withdrawal),
+        .flag("hasOrigin", \.hasOrigin),
+        .optional("withdrawnAt", \.withdrawnAt))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
@@ -171,6 +180,14 @@ struct OutboxEvent: RecordedEvent, Hashable {
         recipients = notification.recipients
         trigger = notification.trigger
         path = notification.path
+    }
+
+    /// A notification is withdrawn from a user.
+    init(withdrawn notification: String, from uid: String, at time: Int64) {
+        type = .withdrawn
+        self.time = time
+        self.notification = notification
+        self.uid = uid
     }
 
     /// Nil while the delivery goes on.

@@ -16,9 +16,11 @@ struct CompiledTrigger: Sendable {
     private let image: Template?
     private let link: Template?
     private let condition: RulesPredicate?
-    private let patternText: String
+    let patternText: String
     /// What its type asks; nil without a type, or while the type cannot be read.
     var typed: TypedContent?
+    /// Where the counts of threads stand; nil: its notifications are counted.
+    let badge: BadgePattern?
 
     /// Throws `RPCError` that names the parameter.
     init(_ trigger: Notifier.Trigger, limits: NotifierLimits) throws(RPCError) {
@@ -49,6 +51,8 @@ struct CompiledTrigger: Sendable {
         image = try CompiledTrigger.link(trigger.options?.image, "options.image", names)
         link = try CompiledTrigger.link(trigger.options?.link, "options.link", names)
         condition = try CompiledTrigger.condition(trigger.when, names)
+        badge = try BadgePattern(trigger.badge, limits)
+        try CompiledTrigger.check(trigger.withdrawOn)
     }
 
     /// What a condition can name besides what the pattern's wildcards stand for, which hide these (README).
@@ -163,12 +167,14 @@ struct CompiledTrigger: Sendable {
         // With a part of it missing it would take the place of notifications that it has nothing to do with.
         let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false
         if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
+        if new.collapseKey?.first == SilentPushes.reserved { new.collapseKey = nil }
         new.options = options(for: change, limits, collapseKey: new.collapseKey)
         new.platforms = trigger.platforms
         new.category = trigger.category
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = idempotency(of: change, in: commit)
+        (new.isCounted, new.isWithdrawable) = (badge == nil, isWithdrawable)
         return new
     }
 

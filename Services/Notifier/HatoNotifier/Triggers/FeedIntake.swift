@@ -22,12 +22,17 @@ struct FeedIntake: Sendable {
     /// Writes down those changes of commits, in order, that fire a trigger, in one transaction.
     mutating func take(_ commits: [FeedCommit]) async throws {
         var (next, changes): (CursorRecord, [ChangeRecord]) = (cursor, [])
+        var threads: [ThreadChange.Placed] = []
         for commit in commits where isNew(commit, behind: next) {
             (next.version, next.epoch, next.time) = (commit.version, commit.epoch, max(next.time, commit.time))
             // After another history took the place of the one that was followed, what had been handled there is known
             // by its time; commits of the very last millisecond are known by their idempotency keys.
             if let handledThrough = cursor.handledThrough, commit.time < handledThrough { continue }
             source.reportMany(commit)
+            for change in commit.changes {
+                let meanings = Set(triggers.flatMap { $0.threadChanges(for: change, of: commit) })
+                threads += meanings.map { .init(change: $0, index: UInt32(clamping: changes.count)) }
+            }
             for change in commit.changes where triggers.contains(where: { $0.fires(for: change, of: commit) }) {
                 changes.append(
                     ChangeRecord(change: change, version: commit.version, epoch: commit.epoch, time: commit.time))
@@ -36,9 +41,11 @@ struct FeedIntake: Sendable {
         guard next != cursor else { return }
         backlog.comes(cursor.version &+ 1)
         let (backlog, bytesMax) = (backlog, source.outbox.limits.backlogBytesMax)
-        let kept = try await source.rows.keep(changes, moving: CursorMove(from: cursor, to: next)) {
+        let move = CursorMove(from: cursor, to: next)
+        let kept = try await source.rows.keep(changes, threads, moving: move) {
             backlog.excess(adding: $0, bytesMax: bytesMax)
         }
+        source.outbox.metrics.changesIncomplete(threads.count { $0.change == .unknown })
         cursor = next
         backlog.came(kept.came, through: kept.sequence)
         backlog.went(kept.dropped)

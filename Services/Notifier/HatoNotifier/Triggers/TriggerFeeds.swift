@@ -179,7 +179,7 @@ actor TriggerFeeds {
         let subscription = try await client.subscribe(
             Messages.Follow(
                 database: database, after: cursor.version, epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
-                patterns: Array(Set(triggers.map(\.compiled.pattern)))))
+                patterns: Array(Set(triggers.flatMap { [$0.compiled.pattern] + $0.compiled.badgePatterns }))))
         feeds[database.rawValue]?.isFollowing = true
         feeds[database.rawValue]?.failures = 0
         feeds[database.rawValue]?.error = nil

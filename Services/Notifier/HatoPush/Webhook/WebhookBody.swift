@@ -14,7 +14,8 @@ import HatoModel
 ///
 /// ```json
 /// {"type":"notification.withdrawn","timestamp":"2026-11-21T07:05:00.000Z","data":{
-///   "notification":"ntf_…","device":"dev_…","uid":"u2","data":{},"hato":{"withdraw":["ntf_…"],"badge":2}}}
+///   "notification":"ntf_…","device":"dev_…","uid":"u2","data":{},"collapseKey":"hato.withdrawal",
+///   "hato":{"withdraw":["ntf_…"],"threads":["c1"],"badge":2}}}
 /// ```
 enum WebhookBody {
     static func bytes(_ delivery: Delivery) -> [UInt8] {

@@ -1,0 +1,243 @@
+import HatoModel
+import HatoStorage
+import Logging
+import Synchronization
+
+/// Withdraws notifications: what waits of them is dropped, and devices that may show them get a silent push.
+///
+/// What is to be withdrawn is a row (`WithdrawalJob`), written with what asks for it, and goes when all is done: the
+/// deliveries of a notification may be many thousands, and are visited in pages, each a transaction.
+final class Withdrawals: Sendable {
+    private let outbox: Outbox
+    private let logger: Logger
+    /// Those that calls wait for.
+    private let called = Mutex<[WithdrawalJob: Int]>([:])
+    private let rings: AsyncStream<Void>
+    private let ring: AsyncStream<Void>.Continuation
+
+    /// Jobs that are read at a time.
+    private static let jobsMax = 64
+
+    init(_ outbox: Outbox, logger: Logger) {
+        self.outbox = outbox
+        self.logger = logger
+        (rings, ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        outbox.onWithdrawal { [ring] in ring.yield() }
+        // What the process before has left.
+        ring.yield()
+    }
+
+    /// What a withdrawal came to.
+    struct Outcome: Sendable, Hashable {
+        /// Deliveries that were dropped.
+        var dropped = 0
+        /// Devices that get a silent push.
+        var devices = 0
+        /// Whether nothing is left to do.
+        var isDone = true
+    }
+
+    /// Does what is to be done, until the task is cancelled.
+    func run() async {
+        var rings = rings.makeAsyncIterator()
+        while await rings.next() != nil {
+            do { try await runAll() } catch {
+                if Task.isCancelled { return }
+                logger.error("notifications cannot be withdrawn", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func runAll() async throws {
+        var last: RecordKey?
+        repeat {
+            let after = last
+            let keys = try await outbox.store.read { snapshot in
+                try snapshot.rows(RecordKey(.withdrawal), after: after, limit: Self.jobsMax).map(\.key)
+            }
+            for key in keys {
+                guard let job = WithdrawalJob(key) else {
+                    try await outbox.change { $0.writes.delete(key) }
+                    continue
+                }
+                if called.withLock({ $0[job] != nil }) { continue }
+                while try await !page(of: job).isDone {}
+            }
+            last = keys.count < Self.jobsMax ? nil : keys.last
+        } while last != nil
+    }
+
+    /// Begins a withdrawal with a transaction of the caller, and returns when all is done.
+    func withdraw(_ job: WithdrawalJob, _ begin: @escaping @Sendable (inout OutboxDraft) throws -> Void) async throws
+        -> Outcome
+    {
+        called.withLock { $0[job, default: 0] += 1 }
+        defer {
+            called.withLock { $0[job] = ($0[job] ?? 1) > 1 ? ($0[job] ?? 1) - 1 : nil }
+            // It may have been left, or begun again.
+            ring.yield()
+        }
+        try await outbox.change(begin)
+        var all = Outcome()
+        while true {
+            let outcome = try await page(of: job)
+            all.dropped += outcome.dropped
+            all.devices += outcome.devices
+            if outcome.isDone { return all }
+        }
+    }
+
+    private func page(of job: WithdrawalJob) async throws -> Outcome {
+        let silentPushes = outbox.silentPushes
+        return try await outbox.change { draft in
+            guard let record = try draft.transaction.readable(WithdrawalRecord.self, job.key) else {
+                draft.writes.delete(job.key)
+                return Outcome()
+            }
+            var page = WithdrawalPage(record: record)
+            switch job {
+            case .notification(let id): try page.withdraw(id, in: &draft)
+            case .thread(let uid, let thread): try page.withdraw(uid, thread, in: &draft)
+            }
+            if page.outcome.isDone {
+                draft.writes.delete(job.key)
+            } else {
+                draft.writes.put(job.key, page.record)
+            }
+            page.outcome.devices = try silentPushes.send(in: &draft)
+            return page.outcome
+        }
+    }
+}
+
+/// One transaction that withdraws.
+private struct WithdrawalPage {
+    var record: WithdrawalRecord
+    var outcome = Withdrawals.Outcome()
+
+    /// Deliveries, or notifications of a user, of one transaction.
+    private static let rowsMax = 256
+
+    // MARK: A notification
+
+    /// Withdraws the next deliveries of a notification.
+    mutating func withdraw(_ id: String, in draft: inout OutboxDraft) throws {
+        let transaction = draft.transaction
+        let rows = try transaction.rows(
+            DeliveryRecord.prefix(id), after: record.last.map { DeliveryRecord.key(id, $0) }, limit: Self.rowsMax)
+        let key = NotificationRecord.key(id)
+        guard let notification = try transaction.readable(NotificationRecord.self, key) else { return }
+        var shown: [String: Set<String>] = [:]
+        for row in rows {
+            var reader = RecordKeyReader(row.key.bytes)
+            _ = reader.text()
+            record.last = reader.shortNumber() ?? record.last
+            guard let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes) else {
+                continue
+            }
+            shown[delivery.uid, default: []].formUnion(try withdraw(delivery, in: &draft) ? [delivery.device] : [])
+        }
+        for (uid, devices) in shown {
+            guard !uid.isEmpty else {
+                for device in devices { draft.threads.push(to: .token(device: device)) { $0.add(id, at: [device]) } }
+                continue
+            }
+            try withdraw(notification, from: uid, shownAt: devices, in: &draft)
+        }
+        outcome.isDone = rows.count < Self.rowsMax
+    }
+
+    private func withdraw(
+        _ notification: NotificationRecord, from uid: String, shownAt devices: Set<String>,
+        in draft: inout OutboxDraft
+    ) throws {
+        let id = notification.id
+        guard let thread = notification.options?.thread else {
+            draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
+            if !devices.isEmpty { draft.threads.push(to: .user(uid)) { $0.add(id, at: devices) } }
+            return
+        }
+        let place = UserThread(uid: uid, thread: thread)
+        let key = ShownRecord.key(place, id)
+        // Else the user has read it.
+        guard let row = try draft.transaction.readable(ShownRecord.self, key) else { return }
+        draft.writes.delete(key)
+        draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
+        let hasFallen =
+            try row.isCounted && draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
+        let isLast = try draft.transaction.keys(ShownRecord.prefix(place), limit: 2).count < 2
+        guard hasFallen || !devices.isEmpty else { return }
+        draft.threads.push(to: .user(uid)) { push in
+            push.add(id, at: devices)
+            if hasFallen { push.concernsAll() }
+            if isLast { push.clear(thread) }
+        }
+    }
+
+    /// Whether a device may show it; counts those that are dropped.
+    private mutating func withdraw(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) throws -> Bool {
+        if try draft.withdraw(delivery) { outcome.dropped += 1 }
+        return switch delivery.machine.state {
+        case .leased, .delivered: true
+        // An attempt whose response was lost may have arrived.
+        case .pending, .dead: delivery.machine.attempts > 0
+        case .dropped: false
+        }
+    }
+
+    // MARK: A thread
+
+    /// Withdraws the next notifications of a user, the newest first: of one thread, or of all.
+    mutating func withdraw(_ uid: String, _ thread: String?, in draft: inout OutboxDraft) throws {
+        let receiver = ThreadCounts.Receiver.user(uid)
+        draft.threads.push(to: receiver) { $0.concernsAll() }
+        guard record.isRead else { return }
+        let prefix = thread.map { ShownRecord.prefix(UserThread(uid: uid, thread: $0)) } ?? ShownRecord.prefix(uid)
+        let rows = try oldRows(prefix, draft.transaction)
+        for row in rows {
+            draft.writes.delete(row.key)
+            guard let (thread, id) = ShownRecord.names(row.key) else { continue }
+            draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
+            if record.lowersCount, row.record.isCounted {
+                let place = UserThread(uid: uid, thread: thread)
+                _ = try draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
+            }
+            var isShown = false
+            for number in row.record.deliveries {
+                let key = DeliveryRecord.key(id, number)
+                guard let delivery = try draft.transaction.readable(DeliveryRecord.self, key) else { continue }
+                if try withdraw(delivery, in: &draft) { isShown = true }
+            }
+            draft.threads.push(to: receiver) { push in
+                if isShown { push.content.ids.append(id) }
+                push.clear(thread)
+            }
+        }
+        outcome.isDone = rows.count < Self.rowsMax
+        if let thread { draft.threads.push(to: receiver) { $0.clear(thread) } }
+    }
+
+    /// The newest rows of those that were there when the withdrawal began.
+    private func oldRows(
+        _ prefix: RecordKey, _ transaction: any StoreTransaction
+    ) throws -> [(key: RecordKey, record: ShownRecord)] {
+        var rows: [(key: RecordKey, record: ShownRecord)] = []
+        try transaction.scan(KeyRange(prefix: prefix.bytes), reverse: true) { key, value in
+            let (key, value) = (RecordKey(bytes: key.copied), value.copied)
+            let found = try? RecordCodec.decode(ShownRecord.self, value, key: key.bytes)
+            if found?.accepted ?? 0 <= record.through { rows.append((key, found ?? ShownRecord.fields.blank)) }
+            return rows.count < Self.rowsMax ? .next : .stop
+        }
+        return rows
+    }
+}
+
+extension OutboxDraft {
+    /// An attempt arrived that was under way when its notification was withdrawn.
+    mutating func withdrawIfShown(_ delivery: DeliveryRecord) {
+        guard delivery.machine.isWithdrawn, delivery.machine.state == .delivered else { return }
+        let receiver: ThreadCounts.Receiver =
+            delivery.uid.isEmpty ? .token(device: delivery.device) : .user(delivery.uid)
+        threads.push(to: receiver) { $0.add(delivery.notification, at: [delivery.device]) }
+    }
+}
