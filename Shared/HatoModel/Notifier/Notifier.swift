@@ -1,7 +1,6 @@
 /// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Only supported features are declared here;
-/// preferences are added when they are supported.
+/// Times are milliseconds since 1970. Only supported features are declared here.
 public enum Notifier {
     /// The methods about devices.
     public enum Devices {}
