@@ -46,6 +46,27 @@ import Testing
         #expect(try await outbox.device("p1")?.hasSucceeded == true)
     }
 
+    /// A round begins where the one before ended.
+    @Test func aLaneThatComesBeforeWhereTheLastRoundEndedIsFound() async throws {
+        let (outbox, channel) = (try await Outbox.test(MemoryStore(), clock), ScriptedChannel(.apns))
+        for phone in ["p1", "p2"] { try await outbox.addPhone(phone, of: phone) }
+        for title in ["a", "b"] { try await outbox.send(title, to: ["p1"]) }
+        clock.advance(by: .seconds(10))
+        try await outbox.send("c", to: ["p2"])
+        try await running(outbox, channel) { _ in
+            // The second one of a phone has its own time, which is past.
+            try await eventually("all arrive") { Set(channel.titles) == ["a", "b", "c"] }
+            clock.advance(by: .seconds(-5))
+            try await outbox.send("d", to: ["p2"])
+            try await eventually("the clock was set back") { channel.titles.contains("d") }
+        }
+        let queue = try queue()
+        try await outbox.send("e", to: ["p1"])
+        let search = QueueSearch(front: clock.now + 1_000, looksAhead: false)
+        let round = try await ProviderQueues(outbox).lease(from: queue, limit: 10, search)
+        #expect(round.leases.count == 1 && round.front == clock.now && round.nextDueAt == nil)
+    }
+
     @Test func leasesOfAProcessThatIsNoMoreAreTakenBack() async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock)

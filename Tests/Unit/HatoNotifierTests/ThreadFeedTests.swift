@@ -47,6 +47,7 @@ import Testing
     }
 
     private func setChatTrigger(_ notifier: TestNotifier) async throws {
+        _ = try await notifier.client.call(ShippedCategories.quickReplies.request())
         _ = try await notifier.client.call(ShippedTriggers.chat.request())
         try await eventually("a follower") { notifier.messages.followerCount == 1 }
     }

@@ -45,7 +45,7 @@ import Testing
     }
 
     private func addPhone(_ name: String, of uid: String, _ token: String, _ notifier: TestNotifier) async throws {
-        var new = DeviceRecord(device: name, uid: uid, platform: .fcm, createdAt: 0)
+        var new = DeviceRecord(device: name, uid: uid, platform: .fcm, createdAt: TimeSource().now())
         new.token = token
         let device = new
         _ = try await notifier.store.write { transaction in

@@ -33,10 +33,15 @@ final class Outbox: Sendable {
     let tokensUsed: Atomic<Int>
     /// Requests that wait for the first attempts of a notification.
     let firstAttempts = FirstAttempts()
-    /// Called when something may have become due.
-    private let wake: Mutex<@Sendable () -> Void> = Mutex({})
-    /// The same for a provider queue.
-    private let wakeQueue: Mutex<@Sendable (ProviderQueue) -> Void> = Mutex({ _ in })
+    private let wakes = Mutex(Wakes())
+
+    /// Called when something may have become due. Members of a struct: a closure that stands in the lock itself is
+    /// wrapped once more each time it is taken out.
+    private struct Wakes {
+        var dispatcher: @Sendable () -> Void = {}
+        /// With the time of the earliest lane that came.
+        var queue: @Sendable (ProviderQueue, _ dueAt: Int64) -> Void = { _, _ in }
+    }
     /// Called when there is something to withdraw.
     private let wakeWithdrawals: Mutex<@Sendable () -> Void> = Mutex({})
 
@@ -90,8 +95,10 @@ final class Outbox: Sendable {
     var deadCount: Int { givenUp.load(ordering: .relaxed) }
     var unreadableCount: Int { unreadable.load(ordering: .relaxed) }
 
-    func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
-    func onDue(_ wake: @escaping @Sendable (ProviderQueue) -> Void) { wakeQueue.withLock { $0 = wake } }
+    func onDue(_ wake: @escaping @Sendable () -> Void) { wakes.withLock { $0.dispatcher = wake } }
+    func onDue(_ wake: @escaping @Sendable (ProviderQueue, _ dueAt: Int64) -> Void) {
+        wakes.withLock { $0.queue = wake }
+    }
 
     func onWithdrawal(_ wake: @escaping @Sendable () -> Void) { wakeWithdrawals.withLock { $0 = wake } }
 
@@ -134,8 +141,7 @@ final class Outbox: Sendable {
         reportUnreadable(effects)
         reportDrops(effects.droppedBecauseFull)
         if effects.hasWithdrawals { wakeWithdrawals.withLock { $0 }() }
-        if effects.hasEnqueued { wake.withLock { $0 }() }
-        for queue in effects.wokenQueues.compactMap({ ProviderQueue(name: $0) }) { wakeQueue.withLock { $0 }(queue) }
+        wake(effects)
         return outcome
     }
 
@@ -148,6 +154,15 @@ final class Outbox: Sendable {
                 return draft.droppedBecauseFull.count
             }
             if dropped == 0 { return }
+        }
+    }
+
+    private func wake(_ effects: OutboxDraft.Effects) {
+        guard effects.hasEnqueued || !effects.wokenQueues.isEmpty else { return }
+        let wakes = wakes.withLock { $0 }
+        if effects.hasEnqueued { wakes.dispatcher() }
+        for (name, dueAt) in effects.wokenQueues {
+            if let queue = ProviderQueue(name: name) { wakes.queue(queue, dueAt) }
         }
     }
 

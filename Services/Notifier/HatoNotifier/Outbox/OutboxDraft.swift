@@ -15,8 +15,9 @@ struct OutboxDraft {
     private var deadChange = 0
     /// Whether something may be due that was not before.
     private var hasEnqueued = false
-    /// The provider queues in which something may be due that was not before.
-    private var wokenQueues: Set<String> = []
+    /// The provider queues in which something may be due that was not before, each with the earliest time of a lane that
+    /// came.
+    private var wokenQueues: [String: Int64] = [:]
     /// Rows that could not be read, and were not known before.
     private var unreadable: [RecordKey] = []
     /// Of those known, how many are forgotten.
@@ -58,7 +59,7 @@ struct OutboxDraft {
         var deadChange: Int
         var events: [OutboxEvent]
         var hasEnqueued: Bool
-        var wokenQueues: Set<String>
+        var wokenQueues: [String: Int64]
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
         var droppedBecauseFull: FullDrops
@@ -124,7 +125,8 @@ struct OutboxDraft {
     }
 
     private mutating func hasDue(_ delivery: DeliveryRecord) {
-        if let queue = delivery.queue { wokenQueues.insert(queue) } else { hasEnqueued = true }
+        guard let queue = delivery.queue else { return hasEnqueued = true }
+        wokenQueues[queue] = min(wokenQueues[queue] ?? .max, delivery.machine.time)
     }
 
     /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there

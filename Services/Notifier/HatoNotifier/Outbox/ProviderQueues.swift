@@ -21,8 +21,18 @@ struct QueueRound: Sendable {
     var leases: [Lease] = []
     /// Whether there may be more that is due now.
     var isFull = false
-    /// When the next lane is due; nil when none waits for a time.
+    /// When the next lane is due; nil when none waits for a time, or when that was not asked for.
     var nextDueAt: Int64?
+    /// Before this time, the queue has no lane but those that came since.
+    var front: Int64 = 0
+}
+
+/// Where a round begins, so that it does not pass over the rows that are no more.
+struct QueueSearch: Sendable {
+    /// The queue has no lane before this time.
+    var front: Int64 = 0
+    /// Whether it matters when the next lane is due.
+    var looksAhead = true
 }
 
 /// The provider queues of an outbox.
@@ -34,15 +44,24 @@ struct ProviderQueues: Sendable {
     init(_ outbox: Outbox) { self.outbox = outbox }
 
     /// Leases up to `limit` deliveries of a provider queue that are due, the longest waiting first.
-    func lease(from queue: ProviderQueue, limit: Int) async throws -> QueueRound {
+    func lease(
+        from queue: ProviderQueue, limit: Int, _ search: QueueSearch = QueueSearch()
+    ) async throws -> QueueRound {
         let now = outbox.time.now(), end = now + outbox.policy.lease.milliseconds
         var leased = try await outbox.change { draft in
             var round = QueueRound()
             let prefix = RecordKey(.queued).with(queue.name)
-            let rows = try draft.transaction.rows(prefix, before: prefix.with(time: now + 1), limit: limit)
+            // The clock may have been set back.
+            let front = min(search.front, now)
+            let rows = try draft.transaction.rows(
+                prefix, after: prefix.with(time: front), before: prefix.with(time: now + 1), limit: limit)
+            round.front = now
+            if rows.count == limit, let last = rows.last { round.front = LaneRow(last.key)?.time ?? front }
             for row in rows {
                 do {
                     guard let head = try LaneHead(row, &draft), let lease = try head.lease(until: end, &draft) else {
+                        // It may stand where it stood.
+                        round.front = min(round.front, LaneRow(row.key)?.time ?? front)
                         continue
                     }
                     round.leases.append(lease)
@@ -51,6 +70,7 @@ struct ProviderQueues: Sendable {
                 }
             }
             round.isFull = rows.count == limit
+            guard search.looksAhead else { return round }
             round.nextDueAt = try draft.transaction.rows(prefix, after: prefix.with(time: now + 1), limit: 1).first
                 .flatMap { LaneRow($0.key)?.time }
             return round

@@ -3,6 +3,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import Logging
+import Synchronization
 
 /// Delivers what waits in one provider queue: leases what is due, has the channel attempt it, and sleeps until more is.
 /// It never polls. What one provider or one app suffers from is nothing to the others: each has its own.
@@ -15,11 +16,16 @@ actor QueueDispatcher {
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
+    /// The earliest time of a lane that came since the last round began.
+    private nonisolated let came = Mutex(Int64.max)
     // State of this actor.
     private var breaker = CircuitBreaker()
     private var refusals = TokenRefusals()
     private var stopped: StoppedQueueRecord?
     private var inFlight = 0
+    /// Before this time, the queue had no lane when the last round ended. Rows that went make a search slow until the
+    /// store has forgotten them, so a round begins here.
+    private var front: Int64 = 0
     private var hasResponded = false
     /// Whether nothing waited when it was looked last.
     private var isEmpty = false
@@ -31,6 +37,8 @@ actor QueueDispatcher {
     private static let batchMax = 256
     /// Milliseconds from one look for what has expired to the next.
     private static let sweepPause: Int64 = 3_600_000
+    /// Milliseconds until a further look while attempts are under way: each that ends wakes as well.
+    private static let lookPause: Int64 = 500
 
     init(
         _ queue: ProviderQueue, _ outbox: Outbox, channel: (any Channel)?, _ results: ResultWriter,
@@ -42,6 +50,12 @@ actor QueueDispatcher {
     }
 
     nonisolated func wake() { tick.yield() }
+
+    /// A lane came that is due at this time.
+    nonisolated func wake(dueAt: Int64) {
+        came.withLock { $0 = min($0, dueAt) }
+        tick.yield()
+    }
 
     /// Works until `stop`; then finishes the attempts in flight.
     func run() async {
@@ -98,8 +112,15 @@ actor QueueDispatcher {
         }
         let limit = min(room, Self.batchMax)
         do {
-            let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit)
-            isEmpty = round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
+            let earliest = came.withLock { came in
+                defer { came = .max }
+                return came
+            }
+            let search = QueueSearch(front: min(front, earliest), looksAhead: inFlight == 0)
+            front = search.front
+            let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit, search)
+            front = round.front
+            isEmpty = search.looksAhead && round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
             // What was leased while the queue stopped is due again when its lease ends.
             for lease in round.leases where stopped == nil {
                 inFlight += 1
@@ -111,6 +132,9 @@ actor QueueDispatcher {
                 if round.leases.count < room { wake() }
             } else if let next = round.nextDueAt {
                 wakeAt(next)
+            } else if !search.looksAhead {
+                // The time of the next one is looked for when nothing is under way, or soon.
+                wakeAt(now + Self.lookPause)
             }
         } catch {
             notices.notice(
