@@ -257,14 +257,14 @@ import Testing
         #expect(try outbox.store.snapshot().count(.origin) == 0 && outbox.store.snapshot().count(.purge) == 0)
     }
 
-    @Test func aDeletionOfWhichNoNotificationComesIsForgotten() async throws {
+    @Test func aDeletionOfWhichNoNotificationComesLeavesNothing() async throws {
         let clock = TestClock()
         let outbox = try await Outbox.test(MemoryStore(), clock)
         let key = OriginRecord.key("t", "/a/1")
         let deletion = ThreadChange.Placed(change: .deleted(path: "/a/1", trigger: "t"), index: 0)
-        try await outbox.change { try $0.apply(deletion, isBehind: false) }
+        try await outbox.change { try ThreadSteps.apply(deletion, isBehind: false, in: &$0) }
         #expect(try !outbox.store.snapshot().contains(key))
-        try await outbox.change { try $0.apply(deletion, isBehind: true) }
+        try await outbox.change { try ThreadSteps.apply(deletion, isBehind: true, in: &$0) }
         #expect(try outbox.store.snapshot().contains(key))
         clock.advance(by: .seconds(30 * 86_400))
         _ = try await outbox.purge()
@@ -313,7 +313,7 @@ import Testing
         await notifier.stop()
     }
 
-    @Test func withdrawingSaysWhatItDidAndFollowersAreTold() async throws {
+    @Test func withdrawingReturnsWhatItDidAndFollowersGetAnEvent() async throws {
         let store = try MemoryStore()
         try await addDevices(of: "u2", to: store)
         let notifier = try await started(store: store)

@@ -45,7 +45,7 @@ import Testing
     }
 
     private func set(_ count: Int, _ thread: String = "c1", of uid: String = "u1", in outbox: Outbox) async throws {
-        try await outbox.change { try $0.setCount(count, of: UserThread(uid: uid, thread: thread)) }
+        try await outbox.change { try ThreadSteps.setCount(count, of: UserThread(uid: uid, thread: thread), in: &$0) }
     }
 
     /// The counts of a user by thread, and the badge under the name "".
@@ -133,7 +133,7 @@ import Testing
         try await set(BadgeRecord.shownMax, "d", in: outbox)
         #expect(try counts(outbox) == ["": 199_999 + 1, "a": 99_999, "c": 2, "d": 99_999])
         #expect(try await round(outbox).map(\.appearance.badge) == [99_999])
-        try await outbox.change { try $0.readAll(of: "u1") }
+        try await outbox.change { try ThreadSteps.readAll(of: "u1", in: &$0) }
         #expect(try counts(outbox) == ["": 0])
     }
 
@@ -145,8 +145,8 @@ import Testing
                 _ = try draft.threads.add(
                     1, to: UserThread(uid: "u1", thread: thread), draft.transaction, &draft.writes)
             }
-            try draft.setCount(0, of: UserThread(uid: "u1", thread: "a"))
-            try draft.setCount(4, of: UserThread(uid: "u1", thread: "e"))
+            try ThreadSteps.setCount(0, of: UserThread(uid: "u1", thread: "a"), in: &draft)
+            try ThreadSteps.setCount(4, of: UserThread(uid: "u1", thread: "e"), in: &draft)
         }
         #expect(try counts(outbox) == ["": 8, "b": 1, "c": 3, "e": 4])
     }
@@ -224,7 +224,7 @@ import Testing
             try await send(thread, outbox, in: thread)
             _ = try await round(outbox)
         }
-        try await outbox.change { try $0.readAll(of: "u1") }
+        try await outbox.change { try ThreadSteps.readAll(of: "u1", in: &$0) }
         try await withdraw(outbox)
         let silent = try await round(outbox)
         #expect(
@@ -315,7 +315,7 @@ import Testing
         // One of `kept` and one of `1` arrive at `u2`; at `u1`, `1` waits behind `kept`.
         _ = try await round(outbox)
         func withdraw() async throws -> Withdrawals.Outcome {
-            try await withdrawals.withdraw(.notification(id)) { try $0.beginWithdrawal(of: id) }
+            try await withdrawals.withdraw(.notification(id)) { try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
         }
         #expect(try await withdraw() == .init(dropped: 2, devices: 3))
         #expect(try counts(outbox) == ["": 1, "c1": 1] && counts(outbox, of: "u2") == ["": 0])
@@ -336,7 +336,9 @@ import Testing
         let leases = try await outbox.lease(limit: 10).leases
         try await outbox.record(delivered, of: leases[0])
         try await outbox.record(.postponed(DeliveryResponse(error: "no turn")), of: leases[1])
-        let outcome = try await withdrawals.withdraw(.notification(id)) { try $0.beginWithdrawal(of: id) }
+        let outcome = try await withdrawals.withdraw(.notification(id)) {
+            try ThreadSteps.beginWithdrawal(of: id, in: &$0)
+        }
         #expect(outcome == .init(dropped: 1, devices: 1))
         let sent = try await outbox.lease(limit: 10).leases.map(\.delivery.content)
         #expect(sent.map(\.device) == [leases[0].delivery.content.device])
@@ -350,7 +352,9 @@ import Testing
         let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let id = try await send("1", outbox) { $0.recipients = .uids(users) }
         let version = outbox.store.version
-        let outcome = try await withdrawals.withdraw(.notification(id)) { try $0.beginWithdrawal(of: id) }
+        let outcome = try await withdrawals.withdraw(.notification(id)) {
+            try ThreadSteps.beginWithdrawal(of: id, in: &$0)
+        }
         #expect(outcome == .init(dropped: 700, devices: 700) && outbox.store.version == version + 4)
         #expect(try counts(outbox, of: "u700") == ["": 0])
         #expect(try outbox.store.snapshot().count(.shown) == 0 && outbox.store.snapshot().count(.badge) == 0)
@@ -378,13 +382,13 @@ import Testing
         #expect(content.ids == Array(ids.prefix(content.ids.count)) && (70...100).contains(content.ids.count))
         let added = WithdrawalContent(ids: ["new", ids[0]], threads: ["c1"], hasBadge: false).adding(content)
         #expect(added.ids.first == "new" && added.ids.filter { $0 == ids[0] }.count == 1 && added.hasBadge)
-        // A few threads of many bytes leave room for nothing else.
+        // A few threads of many bytes leave little for ids.
         let long = String(repeating: "\"", count: 256)
         let threads = WithdrawalContent(ids: ids, threads: (0..<9).map { "\($0)\(long)" }, hasBadge: true).bounded
         #expect(threads.threads.count == 2 && !threads.ids.isEmpty)
     }
 
-    @Test func nothingIsLeftWhenNotificationsAreForgotten() async throws {
+    @Test func nothingIsLeftOfOldNotifications() async throws {
         let outbox = try await outbox(MemoryStore())
         for title in ["1", "2"] { try await send(title, outbox) }
         _ = try await round(outbox)

@@ -53,7 +53,7 @@ struct Acceptance {
         for (index, device) in devices.enumerated() {
             try draft.enqueue(new, of: id, index, to: Recipient(device))
         }
-        try draft.count(new, as: id, devices.enumerated().map { ($0, $1.uid) })
+        try ThreadSteps.count(new, as: id, devices.enumerated().map { ($0, $1.uid) }, in: &draft)
         return accepted
     }
 
@@ -88,14 +88,19 @@ struct Acceptance {
             notification.hasOrigin = new.originKey != nil
             draft.begin(notification)
         }
-        let isWithdrawn = try draft.isWithdrawn(new, as: record.notification, isBegun: former != nil)
+        let isWithdrawn = try ThreadSteps.isWithdrawn(
+            new, as: record.notification, isBegun: former != nil, in: &draft)
         for (index, recipient) in recipients.enumerated() {
             let number = record.recipients + index
-            try draft.enqueue(new, of: record.notification, number, to: recipient, isWithdrawn: isWithdrawn)
+            if isWithdrawn {
+                draft.drop(new, of: record.notification, number, to: recipient)
+            } else {
+                try draft.enqueue(new, of: record.notification, number, to: recipient)
+            }
         }
         if !isWithdrawn {
             let accepted = recipients.enumerated().map { (record.recipients + $0, $1.uid) }
-            try draft.count(new, as: record.notification, accepted)
+            try ThreadSteps.count(new, as: record.notification, accepted, in: &draft)
         }
         record.recipients += recipients.count
         record.through = part.isLast ? nil : recipients.last?.order ?? record.through
@@ -161,16 +166,26 @@ extension OutboxDraft {
     }
 
     fileprivate mutating func enqueue(
-        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient,
-        isWithdrawn: Bool = false
+        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
     ) throws {
-        var delivery = DeliveryRecord(
+        try enqueue(delivery(of: new, notification, index, to: recipient), from: new.position)
+    }
+
+    private func delivery(
+        of new: NewNotification, _ notification: String, _ index: Int, to recipient: Recipient
+    ) -> DeliveryRecord {
+        DeliveryRecord(
             notification: notification, index: UInt32(clamping: index), device: recipient.device,
             uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
             createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
             queue: recipient.queue)
-        guard isWithdrawn else { return try enqueue(delivery, from: new.position) }
-        // It enters no lane.
+    }
+
+    /// A delivery of a notification that was withdrawn already: it enters no lane.
+    fileprivate mutating func drop(
+        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
+    ) {
+        var delivery = self.delivery(of: new, notification, index, to: recipient)
         _ = delivery.machine.withdrawn(at: now)
         writes.put(delivery.key, delivery)
         if let event = OutboxEvent(finished: delivery) { writes.record(event) }

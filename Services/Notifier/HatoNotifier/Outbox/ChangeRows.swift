@@ -52,7 +52,7 @@ struct ChangeRows: Sendable {
             if !threads.isEmpty {
                 let waiting = try draft.transaction.keys(ChangeRecord.prefix(database), limit: 1)
                 let isBehind = !changes.isEmpty || !waiting.isEmpty
-                for thread in threads { try draft.apply(thread, isBehind: isBehind) }
+                for thread in threads { try ThreadSteps.apply(thread, isBehind: isBehind, in: &draft) }
             }
             var kept = Kept(came: Array(came.values), sequence: draft.transaction.nextVersion)
             for (writer, bytes) in bytes > 0 ? excess(bytes) : [] {

@@ -153,7 +153,7 @@ private struct Purge {
         var reader = RecordKeyReader(row.key.bytes)
         guard reader.number() != nil, let id = reader.text() else { return }
         if row.value.first == RecordKey.Table.origin.rawValue {
-            return try draft.forgetDeletion(at: RecordKey(bytes: row.value))
+            return try ThreadSteps.forgetDeletion(at: RecordKey(bytes: row.value), in: &draft)
         }
         if !row.value.isEmpty { return try forgetKey(row.value, of: id, in: &draft) }
         guard visited.insert(id).inserted else { return }
@@ -187,7 +187,7 @@ private struct Purge {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)
         }
-        if let notification { try draft.forgetThreads(of: notification, deliveries) }
+        if let notification { try ThreadSteps.forget(notification, deliveries, in: &draft) }
         for key in damaged + [NotificationRecord.key(id)] {
             try draft.forgetSetAside(key)
             draft.writes.delete(key)

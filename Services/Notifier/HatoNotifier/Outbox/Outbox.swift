@@ -34,6 +34,8 @@ final class Outbox: Sendable {
     /// Requests that wait for the first attempts of a notification.
     let firstAttempts = FirstAttempts()
     private let wakes = Mutex(Wakes())
+    /// Rings when there is something to withdraw.
+    let withdrawalBell = Bell()
 
     /// Called when something may have become due. Members of a struct: a closure that stands in the lock itself is
     /// wrapped once more each time it is taken out.
@@ -42,8 +44,6 @@ final class Outbox: Sendable {
         /// With the time of the earliest lane that came.
         var queue: @Sendable (ProviderQueue, _ dueAt: Int64) -> Void = { _, _ in }
     }
-    /// Called when there is something to withdraw.
-    private let wakeWithdrawals: Mutex<@Sendable () -> Void> = Mutex({})
 
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
     /// holder is gone.
@@ -100,11 +100,6 @@ final class Outbox: Sendable {
         wakes.withLock { $0.queue = wake }
     }
 
-    func onWithdrawal(_ wake: @escaping @Sendable () -> Void) { wakeWithdrawals.withLock { $0 = wake } }
-
-    /// What sends the silent pushes of a transaction.
-    var silentPushes: SilentPushes { SilentPushes { [self] in newID("ntf_") } }
-
     /// At least 0 and below 1.
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
 
@@ -120,7 +115,7 @@ final class Outbox: Sendable {
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
         let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
-        let (threadsMax, silentPushes) = (limits.threadsPerUserMax, silentPushes)
+        let (threadsMax, silentPushes) = (limits.threadsPerUserMax, SilentPushes(self))
         let committed = try await store.write { transaction in
             try waiting.transaction {
                 var draft = OutboxDraft(transaction, now: time.now(), waiting)
@@ -139,8 +134,8 @@ final class Outbox: Sendable {
         firstAttempts.ended(of: effects.events.lazy.filter { $0.type != .accepted }.map(\.notification))
         metrics.pendingIs(pending)
         reportUnreadable(effects)
-        reportDrops(effects.droppedBecauseFull)
-        if effects.hasWithdrawals { wakeWithdrawals.withLock { $0 }() }
+        notices.report(effects.droppedBecauseFull, metrics, max: limits.pendingMax)
+        if effects.hasWithdrawals { withdrawalBell.ring() }
         wake(effects)
         return outcome
     }
@@ -175,15 +170,6 @@ final class Outbox: Sendable {
         }
     }
 
-    private func reportDrops(_ dropped: OutboxDraft.FullDrops) {
-        guard dropped.count > 0 else { return }
-        metrics.droppedBecauseFull(dropped.count)
-        notices.notice(
-            .fullOutbox, "pending-max deliveries wait; the oldest of the user with the most are dropped",
-            ["pending-max": "\(limits.pendingMax)", "dropped": "\(dropped.count)", "uid": "\(dropped.uid)"],
-            level: .warning)
-    }
-
     // MARK: Accepting
 
     /// Accepts what `notifier.send` was given; answers when it is durable.
@@ -214,5 +200,16 @@ final class Outbox: Sendable {
                 return try acceptance.accept(counted, id: "", in: &draft)
             }
         }.outcome
+    }
+}
+
+extension ThrottledNotices {
+    /// Deliveries were dropped because more wait than may.
+    fileprivate func report(_ dropped: OutboxDraft.FullDrops, _ metrics: NotifierMetrics, max: Int) {
+        guard dropped.count > 0 else { return }
+        metrics.droppedBecauseFull(dropped.count)
+        notice(
+            .fullOutbox, "pending-max deliveries wait; the oldest of the user with the most are dropped",
+            ["pending-max": "\(max)", "dropped": "\(dropped.count)", "uid": "\(dropped.uid)"], level: .warning)
     }
 }

@@ -42,9 +42,9 @@ struct BadgeMethods: NotifierMethods {
         }
         let badge = try await outbox.change { draft in
             if let thread {
-                try draft.setCount(count, of: UserThread(uid: uid, thread: thread))
+                try ThreadSteps.setCount(count, of: UserThread(uid: uid, thread: thread), in: &draft)
             } else {
-                try draft.readAll(of: uid)
+                try ThreadSteps.readAll(of: uid, in: &draft)
             }
             return try draft.threads.badge(of: uid, draft.transaction)?.shown ?? 0
         }
@@ -57,13 +57,17 @@ struct BadgeMethods: NotifierMethods {
         case (let id?, nil, nil):
             try checks.key(id, "notification")
             outcome = try await service.withdrawals.withdraw(.notification(id)) { draft in
-                guard try draft.beginWithdrawal(of: id) else { throw NotifierError.notificationNotFound(id) }
+                guard try ThreadSteps.beginWithdrawal(of: id, in: &draft) else {
+                    throw NotifierError.notificationNotFound(id)
+                }
             }
         case (nil, let uid?, let thread?):
             try checks.key(uid, "uid", bytesMax: configuration.limits.uidBytesMax)
             try checks.key(thread, "thread")
             let job = WithdrawalJob.thread(uid: uid, thread: thread)
-            outcome = try await service.withdrawals.withdraw(job) { try $0.withdraw(uid, thread) }
+            outcome = try await service.withdrawals.withdraw(job) { draft in
+                try ThreadSteps.withdraw(uid, thread, in: &draft)
+            }
         default:
             throw RPCError.invalidArgument(
                 "notification", reason: "invalid_choice", "Give either notification, or uid and thread")
@@ -85,15 +89,5 @@ struct BadgeMethods: NotifierMethods {
             return user.uid
         case .nobody, .service: throw RPCError.missingCredential
         }
-    }
-}
-
-extension OutboxDraft {
-    /// Withdraws what a user has of a thread, if there is something.
-    fileprivate mutating func withdraw(_ uid: String, _ thread: String) throws {
-        let prefix = ShownRecord.prefix(UserThread(uid: uid, thread: thread))
-        guard try !transaction.keys(prefix, limit: 1).isEmpty else { return }
-        let record = WithdrawalRecord(through: transaction.nextVersion, isRead: true, lowersCount: true)
-        try threads.begin(.thread(uid: uid, thread: thread), record, transaction, &writes)
     }
 }

@@ -7,7 +7,9 @@ import HatoStorage
 /// Those of one device replace each other as long as they wait: the newer one says what the older one said as well.
 struct SilentPushes: Sendable {
     /// An unused id.
-    let newID: @Sendable () -> String
+    private let newID: @Sendable () -> String
+
+    init(_ outbox: Outbox) { newID = { outbox.newID("ntf_") } }
 
     /// The lane of silent pushes. No sender's collapse key begins with this character.
     static let collapseKey = "\(reserved)withdrawal"

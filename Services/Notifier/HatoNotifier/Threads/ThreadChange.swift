@@ -60,7 +60,7 @@ extension CompiledTrigger {
 
     /// What a change means for threads.
     func threadChanges(for change: FeedChange) -> [ThreadChange] {
-        guard !change.isMany else { return [] }
+        guard badge != nil || isWithdrawable, !change.isMany else { return [] }
         var changes = [badge?.change(for: change)].compactMap(\.self)
         if change.type == .deleted, isWithdrawable, change.pattern == patternText {
             changes.append(.deleted(path: change.path, trigger: trigger.id))
@@ -78,60 +78,5 @@ extension CompiledTrigger {
 extension FeedTrigger {
     func threadChanges(for change: FeedChange, of commit: FeedCommit) -> [ThreadChange] {
         commit.epoch != record.epoch || commit.version > record.startsAfter ? compiled.threadChanges(for: change) : []
-    }
-}
-
-extension OutboxDraft {
-    /// Applies a change of a database that came with this transaction.
-    ///
-    /// - Parameter isBehind: whether changes wait that may still fire triggers.
-    mutating func apply(_ placed: ThreadChange.Placed, isBehind: Bool) throws {
-        switch placed.change {
-        case .unknown: break
-        case .counted(let place, let count): try setCount(count, of: place)
-        case .deleted(let path, let trigger):
-            let key = OriginRecord.key(trigger, path)
-            var origin = try threads.origin(key, transaction) ?? OriginRecord.fields.blank
-            guard isBehind || !origin.notifications.isEmpty else { return }
-            for id in origin.notifications { try beginWithdrawal(of: id) }
-            origin.deleted = ChangePosition(sequence: transaction.nextVersion, index: placed.index)
-            threads.put(origin, at: key, &writes)
-            // Where no notification comes, none is forgotten.
-            let name = key.tail.map { String($0, radix: 36) }.joined(separator: ".")
-            if origin.notifications.isEmpty {
-                writes.put(RecordKey(.purge).with(time: now).with(name), bytes: key.bytes)
-            }
-        }
-    }
-
-    /// Sets the count of a thread, or of all threads of a user to 0. Where it falls, the user's devices get the badge;
-    /// at 0, the thread was read.
-    mutating func setCount(_ count: Int, of place: UserThread) throws {
-        guard try threads.set(count, of: place, transaction, &writes) else { return }
-        try threads.begin(
-            .thread(uid: place.uid, thread: place.thread),
-            WithdrawalRecord(through: transaction.nextVersion, isRead: count == 0), transaction, &writes)
-    }
-
-    mutating func readAll(of uid: String) throws {
-        guard try threads.clear(uid, transaction, &writes) else { return }
-        try threads.begin(
-            .thread(uid: uid, thread: nil), WithdrawalRecord(through: transaction.nextVersion, isRead: true),
-            transaction, &writes)
-    }
-
-    /// Withdraws a notification, unless that was begun before. Returns whether it is there.
-    @discardableResult
-    mutating func beginWithdrawal(of id: String) throws -> Bool {
-        let key = NotificationRecord.key(id)
-        guard var notification = try transaction.readable(NotificationRecord.self, key),
-            notification.withdrawal == nil
-        else { return false }
-        guard notification.withdrawnAt == nil else { return true }
-        notification.withdrawnAt = now
-        writes.put(key, notification)
-        try threads.begin(
-            .notification(id), WithdrawalRecord(through: transaction.nextVersion), transaction, &writes)
-        return true
     }
 }

@@ -173,64 +173,6 @@ struct ThreadCounts {
     }
 }
 
-extension OutboxDraft {
-    /// Counts a notification for its users, once for each, and remembers which deliveries of it they have: numbers and
-    /// uids.
-    mutating func count(_ new: NewNotification, as id: String, _ deliveries: [(number: Int, uid: String)]) throws {
-        guard let thread = new.options?.thread, new.isShown else { return }
-        var numbers: [String: [UInt32]] = [:]
-        for delivery in deliveries where !delivery.uid.isEmpty {
-            numbers[delivery.uid, default: []].append(UInt32(clamping: delivery.number))
-        }
-        for (uid, deliveries) in numbers {
-            let place = UserThread(uid: uid, thread: thread)
-            if new.isCounted { _ = try threads.add(1, to: place, transaction, &writes) }
-            writes.put(
-                ShownRecord.key(place, id),
-                ShownRecord(
-                    deliveries: deliveries, isCounted: new.isCounted, accepted: transaction.nextVersion))
-        }
-    }
-
-    /// Whether a notification that is about to be accepted, or more of it, was withdrawn already: the node that fired it
-    /// is deleted, or `notifier.withdraw` came between its parts. One that is not is found by its path from now on.
-    mutating func isWithdrawn(_ new: NewNotification, as id: String, isBegun: Bool) throws -> Bool {
-        if isBegun,
-            try transaction.readable(NotificationRecord.self, NotificationRecord.key(id))?.withdrawnAt != nil
-        {
-            return true
-        }
-        guard let key = new.originKey, let position = new.position else { return false }
-        var origin = try threads.origin(key, transaction) ?? OriginRecord.fields.blank
-        if origin.isDeleted(after: position) { return true }
-        guard !origin.notifications.contains(id) else { return false }
-        origin.notifications = origin.notifications.suffix(OriginRecord.notificationsMax - 1) + [id]
-        threads.put(origin, at: key, &writes)
-        return false
-    }
-
-    /// Forgets what leads to a notification that is forgotten.
-    mutating func forgetThreads(of notification: NotificationRecord, _ deliveries: [DeliveryRecord]) throws {
-        if let thread = notification.options?.thread {
-            for uid in Set(deliveries.map(\.uid)) {
-                writes.delete(ShownRecord.key(UserThread(uid: uid, thread: thread), notification.id))
-            }
-        }
-        guard notification.hasOrigin, let trigger = notification.trigger, let path = notification.path else { return }
-        let key = OriginRecord.key(trigger, path)
-        guard var origin = try threads.origin(key, transaction) else { return }
-        origin.notifications.removeAll { $0 == notification.id }
-        if origin.notifications.isEmpty { origin.deleted = nil }
-        threads.put(origin, at: key, &writes)
-    }
-
-    /// Forgets that a node was deleted of which no notification came.
-    mutating func forgetDeletion(at key: RecordKey) throws {
-        guard let origin = try threads.origin(key, transaction), origin.notifications.isEmpty else { return }
-        threads.put(OriginRecord.fields.blank, at: key, &writes)
-    }
-}
-
 extension NewNotification {
     /// A push without texts shows nothing.
     var isShown: Bool { !text.isEmpty || localized?.values.contains { !$0.isEmpty } == true }

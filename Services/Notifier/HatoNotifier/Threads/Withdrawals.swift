@@ -3,6 +3,16 @@ import HatoStorage
 import Logging
 import Synchronization
 
+/// Wakes the one task that waits for it; a ring that comes before it waits is not lost.
+struct Bell: Sendable {
+    let rings: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() { (rings, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    func ring() { continuation.yield() }
+}
+
 /// Withdraws notifications: what waits of them is dropped, and devices that may show them get a silent push.
 ///
 /// What is to be withdrawn is a row (`WithdrawalJob`), written with what asks for it, and goes when all is done: the
@@ -12,8 +22,6 @@ final class Withdrawals: Sendable {
     private let logger: Logger
     /// Those that calls wait for.
     private let called = Mutex<[WithdrawalJob: Int]>([:])
-    private let rings: AsyncStream<Void>
-    private let ring: AsyncStream<Void>.Continuation
 
     /// Jobs that are read at a time.
     private static let jobsMax = 64
@@ -21,10 +29,8 @@ final class Withdrawals: Sendable {
     init(_ outbox: Outbox, logger: Logger) {
         self.outbox = outbox
         self.logger = logger
-        (rings, ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        outbox.onWithdrawal { [ring] in ring.yield() }
         // What the process before has left.
-        ring.yield()
+        outbox.withdrawalBell.ring()
     }
 
     /// What a withdrawal came to.
@@ -39,7 +45,7 @@ final class Withdrawals: Sendable {
 
     /// Does what is to be done, until the task is cancelled.
     func run() async {
-        var rings = rings.makeAsyncIterator()
+        var rings = outbox.withdrawalBell.rings.makeAsyncIterator()
         while await rings.next() != nil {
             do { try await runAll() } catch {
                 if Task.isCancelled { return }
@@ -75,7 +81,7 @@ final class Withdrawals: Sendable {
         defer {
             called.withLock { $0[job] = ($0[job] ?? 1) > 1 ? ($0[job] ?? 1) - 1 : nil }
             // It may have been left, or begun again.
-            ring.yield()
+            outbox.withdrawalBell.ring()
         }
         try await outbox.change(begin)
         var all = Outcome()
@@ -88,7 +94,7 @@ final class Withdrawals: Sendable {
     }
 
     private func page(of job: WithdrawalJob) async throws -> Outcome {
-        let silentPushes = outbox.silentPushes
+        let silentPushes = SilentPushes(outbox)
         return try await outbox.change { draft in
             guard let record = try draft.transaction.readable(WithdrawalRecord.self, job.key) else {
                 draft.writes.delete(job.key)
@@ -229,15 +235,5 @@ private struct WithdrawalPage {
             return rows.count < Self.rowsMax ? .next : .stop
         }
         return rows
-    }
-}
-
-extension OutboxDraft {
-    /// An attempt arrived that was under way when its notification was withdrawn.
-    mutating func withdrawIfShown(_ delivery: DeliveryRecord) {
-        guard delivery.machine.isWithdrawn, delivery.machine.state == .delivered else { return }
-        let receiver: ThreadCounts.Receiver =
-            delivery.uid.isEmpty ? .token(device: delivery.device) : .user(delivery.uid)
-        threads.push(to: receiver) { $0.add(delivery.notification, at: [delivery.device]) }
     }
 }
