@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRPC
 import HatoTesting
 import Testing
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("RxSwift（とFirebase）でチャットツールを書く", .timeLimit(.minutes(10)))
 struct RoomChat {
-    /// One room for all: every signed-in user may write.
+    /// One room of all users: every signed-in user may write.
     private static let rules = """
         {"rules": {
           "messages": {

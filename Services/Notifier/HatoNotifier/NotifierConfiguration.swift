@@ -84,6 +84,8 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var silentFor: Duration = .seconds(30)
     /// How long `sendToDevice` waits for the first attempts.
     public var firstAttempt: Duration = .seconds(10)
+    /// How long a silent push waits for others that it is sent together with.
+    public var silentPushDelay: Duration = .seconds(1)
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)
     /// Delivered and dropped ones are remembered this long after they could have expired.

@@ -158,6 +158,7 @@ extension NotifierConfiguration {
             server: RPCServerConfiguration(service: "notifier", version: "0.1.0"), auth: nobody, messages: nobody,
             administratorKeys: try #require(AdministratorKeys(keys: [TestKeys.administrator])))
         if let clock { configuration.time = clock.source }
+        configuration.delivery.silentPushDelay = .zero
         let counter = Atomic<UInt64>(0)
         configuration.random = { random ^ counter.add(1, ordering: .relaxed).oldValue }
         return configuration

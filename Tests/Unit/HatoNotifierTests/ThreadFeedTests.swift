@@ -47,8 +47,9 @@ import Testing
     }
 
     private func setChatTrigger(_ notifier: TestNotifier) async throws {
-        _ = try await notifier.client.call(ShippedCategories.quickReplies.request())
-        _ = try await notifier.client.call(ShippedTriggers.chat.request())
+        var chat = try ShippedTriggers.chat.request()
+        chat.category = nil
+        _ = try await notifier.client.call(chat)
         try await eventually("a follower") { notifier.messages.followerCount == 1 }
     }
 
@@ -179,6 +180,29 @@ import Testing
             #expect(channel.deliveries.last?.content.hato.threads == nil)
         }
         await second.stop()
+    }
+
+    /// A chat that is open elsewhere.
+    @Test func aMessageThatIsReadBeforeItIsAcceptedIsNotSent() async throws {
+        let store = try MemoryStore()
+        try await addDevices(of: "u2", to: store)
+        let notifier = try await started(store: store)
+        try await setChatTrigger(notifier)
+        let gate = Gate()
+        notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
+        notifier.messages.commit { _ in [change("m1", .created), unread("u2", 1)] }
+        try await eventually("it is being handled") { notifier.messages.reads.contains("/users/u1/name") }
+        let version = notifier.messages.commit { _ in [unread("u2", 0)] }
+        try await eventually("it was read") {
+            try store.snapshot().record(CursorRecord.self, CursorRecord.key("default"))?.version == version
+        }
+        notifier.messages.commit { _ in [change("m2", .created), unread("u2", 1)] }
+        gate.open()
+        try await eventually("the other arrived") {
+            channels.allSatisfy { $0.deliveries.contains { $0.content.text.body == "m2" } }
+        }
+        #expect(!channels.contains { $0.deliveries.contains { $0.content.text.body == "m1" } })
+        await notifier.stop()
     }
 
     @Test func aMessageThatIsDeletedBeforeItIsAcceptedIsNotSent() async throws {

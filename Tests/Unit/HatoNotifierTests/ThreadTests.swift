@@ -2,7 +2,6 @@ import HatoModel
 import HatoPush
 import HatoRPC
 import HatoStorage
-import HatoTesting
 import Logging
 import Testing
 
@@ -24,10 +23,8 @@ import Testing
     /// Lets what is to be withdrawn be withdrawn.
     private func withdraw(_ outbox: Outbox) async throws {
         let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let task = Task { await withdrawals.run() }
-        try await eventually("nothing is to be withdrawn") { try outbox.store.snapshot().count(.withdrawal) == 0 }
-        task.cancel()
-        await task.value
+        try await withdrawals.runAll()
+        #expect(try outbox.store.snapshot().count(.withdrawal) == 0)
     }
 
     @discardableResult
@@ -204,6 +201,48 @@ import Testing
         #expect(try await round(outbox).isEmpty)
     }
 
+    /// A user that reads and forgets all the time.
+    @Test func manyWithdrawalsSoonAfterEachOtherAreOnePush() async throws {
+        let outbox = try await outbox(MemoryStore()) { $0.delivery.silentPushDelay = .seconds(1) }
+        for _ in 1...20 {
+            try await set(1, in: outbox)
+            try await set(0, in: outbox)
+            try await withdraw(outbox)
+            clock.advance(by: .milliseconds(40))
+            #expect(try await round(outbox).isEmpty)
+        }
+        // The first one is not put off by those that follow.
+        clock.advance(by: .milliseconds(200))
+        #expect(try await round(outbox).map(\.hato.badge) == [0])
+        // What they replaced is forgotten before the day is over.
+        clock.advance(by: .seconds(3 * 3_600))
+        _ = try await outbox.purge()
+        #expect(try outbox.store.snapshot().count(.notification) <= 1)
+    }
+
+    @Test func aThreadWithoutACountIsReadAllTheSame() async throws {
+        let outbox = try await outbox(MemoryStore())
+        let id = try await send("1", outbox) { $0.isCounted = false }
+        _ = try await round(outbox)
+        try await set(0, in: outbox)
+        try await withdraw(outbox)
+        #expect(try await round(outbox).map(\.hato.withdraw) == [[id]])
+    }
+
+    @Test func aFallAfterAReadingLeavesTheReading() async throws {
+        let outbox = try await outbox(MemoryStore())
+        let id = try await send("1", outbox)
+        _ = try await round(outbox)
+        try await outbox.change { draft in
+            for count in [0, 3, 2] {
+                try ThreadSteps.setCount(count, of: UserThread(uid: "u1", thread: "c1"), in: &draft)
+            }
+        }
+        try await withdraw(outbox)
+        let silent = try await round(outbox)
+        #expect(silent.map(\.hato.withdraw) == [[id]] && silent.map(\.hato.badge) == [2])
+    }
+
     /// The device would remove what it is about to show.
     @Test func aThreadWithSomethingNewIsNotClearedAsAWhole() async throws {
         let outbox = try await outbox(MemoryStore())
@@ -358,6 +397,27 @@ import Testing
         #expect(outcome == .init(dropped: 700, devices: 700) && outbox.store.version == version + 4)
         #expect(try counts(outbox, of: "u700") == ["": 0])
         #expect(try outbox.store.snapshot().count(.shown) == 0 && outbox.store.snapshot().count(.badge) == 0)
+    }
+
+    @Test func aUserWhoseDevicesAreInTwoPagesGetsItOnBoth() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        let users = (1...255).map { "u\($0)" } + ["last"]
+        for user in users { try await outbox.addDevice("d-\(user)", of: user) }
+        try await outbox.addDevice("d-more", of: "last")
+        let id = try await send("1", outbox) { ($0.recipients, $0.isCounted) = (.uids(users), false) }
+        func rounds() async throws -> [DeliveryContent] {
+            var contents: [DeliveryContent] = []
+            while case let leases = try await outbox.lease(limit: 100).leases, !leases.isEmpty {
+                for lease in leases { try await outbox.record(delivered, of: lease) }
+                contents += leases.map(\.delivery.content)
+            }
+            return contents
+        }
+        _ = try await rounds()
+        let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        _ = try await withdrawals.withdraw(.notification(id)) { _ = try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
+        let silent = try await rounds()
+        #expect(silent.count == 257 && silent.allSatisfy { $0.hato.withdraw == [id] })
     }
 
     @Test func aThreadIsWithdrawnWithWhatItCounts() async throws {

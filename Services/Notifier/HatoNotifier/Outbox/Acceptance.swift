@@ -90,18 +90,17 @@ struct Acceptance {
         }
         let isWithdrawn = try ThreadSteps.isWithdrawn(
             new, as: record.notification, isBegun: former != nil, in: &draft)
+        var accepted: [(number: Int, uid: String)] = []
         for (index, recipient) in recipients.enumerated() {
             let number = record.recipients + index
-            if isWithdrawn {
+            if try isWithdrawn || ThreadSteps.isRead(new, by: recipient.uid, in: &draft) {
                 draft.drop(new, of: record.notification, number, to: recipient)
             } else {
                 try draft.enqueue(new, of: record.notification, number, to: recipient)
+                accepted.append((number, recipient.uid))
             }
         }
-        if !isWithdrawn {
-            let accepted = recipients.enumerated().map { (record.recipients + $0, $1.uid) }
-            try ThreadSteps.count(new, as: record.notification, accepted, in: &draft)
-        }
+        try ThreadSteps.count(new, as: record.notification, accepted, in: &draft)
         record.recipients += recipients.count
         record.through = part.isLast ? nil : recipients.last?.order ?? record.through
         draft.writes.put(key, record)

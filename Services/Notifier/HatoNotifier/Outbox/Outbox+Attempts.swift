@@ -99,7 +99,7 @@ private struct AttemptRecording {
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
         case .finish:
             try draft.finishHead(delivery, dueKey: dueKey)
-            ThreadSteps.withdrawIfShown(delivery, in: &draft)
+            try ThreadSteps.withdrawIfShown(delivery, in: &draft)
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
         case .ignore, .send: break
         }

@@ -216,9 +216,7 @@ struct OutboxDraft {
         var dropped = delivery
         guard case .finish = dropped.machine.outboxWasFull(at: now) else { return }
         droppedBecauseFull = FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
-        // At few times, so that a notification to many devices is looked at few times.
-        let end = (now / Self.keepBecauseFull + 2) * Self.keepBecauseFull
-        writes.put(NotificationRecord.purgeKey(delivery.notification, at: end - policy.keepFinished.milliseconds))
+        forgetSoon(delivery.notification, policy)
         try leaveLane(dropped, before: delivery)
     }
 
@@ -242,6 +240,13 @@ struct OutboxDraft {
         } else {
             leaveLane(dropped)
         }
+    }
+
+    /// Forgets a notification in an hour or two, if its deliveries have ended then.
+    mutating func forgetSoon(_ notification: String, _ policy: DeliveryPolicy) {
+        // At few times, so that a notification to many devices is looked at few times.
+        let end = (now / Self.keepBecauseFull + 2) * Self.keepBecauseFull
+        writes.put(NotificationRecord.purgeKey(notification, at: end - policy.keepFinished.milliseconds))
     }
 
     /// Takes the first of the deliveries that entered lanes of a user and have not left them.

@@ -75,7 +75,7 @@ struct RecordKey: Hashable, Sendable {
         case shown = 0x57  // W
         /// a notification, or a user and maybe a thread → `WithdrawalRecord`
         case withdrawal = 0x53  // S
-        /// digest of trigger and path → `OriginRecord`
+        /// digest of trigger and path, or of user and thread → `OriginRecord`
         case origin = 0x4F  // O
     }
 

@@ -8,8 +8,9 @@ import HatoStorage
 struct SilentPushes: Sendable {
     /// An unused id.
     private let newID: @Sendable () -> String
+    private let policy: DeliveryPolicy
 
-    init(_ outbox: Outbox) { newID = { outbox.newID("ntf_") } }
+    init(_ outbox: Outbox) { (newID, policy) = ({ outbox.newID("ntf_") }, outbox.policy) }
 
     /// The lane of silent pushes. No sender's collapse key begins with this character.
     static let collapseKey = "\(reserved)withdrawal"
@@ -47,11 +48,18 @@ struct SilentPushes: Sendable {
         _ content: WithdrawalContent, to devices: [DeviceRecord], in draft: inout OutboxDraft
     ) throws {
         var content = content.bounded
-        for device in devices {
+        // Many withdrawals soon after each other are one push; the first one of them is not put off.
+        var dueAt = [Int64](repeating: draft.now + policy.silentPushDelay.milliseconds, count: devices.count)
+        for (index, device) in devices.enumerated() {
             let lane = Lane(device: device.device, collapseKey: Self.collapseKey)
             // One that cannot be read is set aside when the new one takes its place.
             for row in try draft.transaction.rows(lane.prefix) {
                 let delivery = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value))
+                if let delivery, delivery.machine.state == .pending {
+                    dueAt[index] = min(dueAt[index], delivery.machine.time)
+                    // What is replaced is of no interest later, and there may be many of it.
+                    draft.forgetSoon(delivery.notification, policy)
+                }
                 let former = try delivery.flatMap {
                     try draft.transaction.readable(NotificationRecord.self, NotificationRecord.key($0.notification))
                 }
@@ -73,7 +81,7 @@ struct SilentPushes: Sendable {
                     notification: notification.id, index: UInt32(clamping: index), device: recipient.device,
                     uid: recipient.uid, collapseKey: Self.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
                     createdAt: draft.now,
-                    machine: DeliveryStateMachine(dueAt: draft.now, expiresAt: notification.expiresAt),
+                    machine: DeliveryStateMachine(dueAt: dueAt[index], expiresAt: notification.expiresAt),
                     queue: recipient.queue))
         }
     }

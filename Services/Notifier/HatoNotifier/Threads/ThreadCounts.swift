@@ -8,6 +8,8 @@ struct ThreadCounts {
     private var badges: [String: BadgeRecord] = [:]
     private var counts: [RecordKey: ThreadRecord?] = [:]
     private var origins: [RecordKey: OriginRecord] = [:]
+    /// The withdrawals that it began.
+    private var begun: [RecordKey: WithdrawalRecord] = [:]
     /// The silent pushes that it sends at its end.
     private var pushes: [Receiver: Push] = [:]
     /// Whether it began or went on with a withdrawal.
@@ -111,7 +113,8 @@ struct ThreadCounts {
         for (key, record) in counts where key.bytes.starts(with: prefix.bytes) { threads[key] = record }
         let oldest = threads.filter { $0.key != ThreadRecord.key(place) }
             .sorted { $0.value.changed < $1.value.changed }
-        for (key, _) in oldest.prefix(max(0, threads.count - threadsMax)) {
+        // An eighth at a time, so that few transactions look at all.
+        for (key, _) in oldest.prefix(max(0, threads.count - threadsMax + threadsMax / 8)) {
             threads[key] = nil
             counts[key] = .some(nil)
             writes.delete(key)
@@ -165,9 +168,13 @@ struct ThreadCounts {
         _ writes: inout RecordWrites
     ) throws {
         var record = record
-        if let former = try reading.readable(WithdrawalRecord.self, job.key) {
-            record.isRead = record.isRead || former.isRead
+        // A count that falls later says nothing more about what was read.
+        if !record.isRead, let former = try begun[job.key] ?? reading.readable(WithdrawalRecord.self, job.key),
+            former.isRead
+        {
+            record = former
         }
+        begun[job.key] = record
         writes.put(job.key, record)
         hasJobs = true
     }

@@ -79,7 +79,8 @@ struct ShownRecord: FieldObject, Hashable {
 struct OriginRecord: FieldObject, Hashable {
     /// The newest last.
     var notifications: [String]
-    /// Where the deletion stands among the changes: notifications of earlier ones may still be accepted.
+    /// Where the deletion, or the reading of a thread, stands among the changes: notifications of earlier ones may still
+    /// be accepted.
     var deleted: ChangePosition?
 
     /// One node seldom fires a trigger so often within the days that notifications are kept.
@@ -95,7 +96,10 @@ struct OriginRecord: FieldObject, Hashable {
         RecordKey(.origin).with(ArraySlice(Array(SHA256.hash(data: Array("\(trigger)\u{0}\(path)".utf8)))))
     }
 
-    /// Whether the deletion came after a change.
+    /// Of a thread that a user has read.
+    static func key(_ place: UserThread) -> RecordKey { key("\u{1}\(place.uid)", place.thread) }
+
+    /// Whether the deletion, or the reading, came after a change.
     func isDeleted(after position: ChangePosition) -> Bool { deleted.map { position < $0 } ?? false }
 }
 

@@ -73,7 +73,9 @@ enum ThreadSteps {
     static func apply(_ placed: ThreadChange.Placed, isBehind: Bool, in draft: inout OutboxDraft) throws {
         switch placed.change {
         case .unknown: break
-        case .counted(let place, let count): try setCount(count, of: place, in: &draft)
+        case .counted(let place, let count):
+            try setCount(count, of: place, in: &draft)
+            if count == 0, isBehind { try rememberRead(place, at: placed, in: &draft) }
         case .deleted(let path, let trigger):
             let key = OriginRecord.key(trigger, path)
             var origin = try draft.threads.origin(key, draft.transaction) ?? OriginRecord.fields.blank
@@ -81,26 +83,55 @@ enum ThreadSteps {
             for id in origin.notifications { try beginWithdrawal(of: id, in: &draft) }
             origin.deleted = ChangePosition(sequence: draft.transaction.nextVersion, index: placed.index)
             draft.threads.put(origin, at: key, &draft.writes)
-            // Where no notification comes, none is forgotten.
-            let name = key.tail.map { String($0, radix: 36) }.joined(separator: ".")
-            if origin.notifications.isEmpty {
-                draft.writes.put(RecordKey(.purge).with(time: draft.now).with(name), bytes: key.bytes)
-            }
+            if origin.notifications.isEmpty { forgetLater(key, in: &draft) }
         }
+    }
+
+    /// What was written before a thread was read may be accepted after that: it was read, too.
+    private static func rememberRead(
+        _ place: UserThread, at placed: ThreadChange.Placed, in draft: inout OutboxDraft
+    ) throws {
+        let key = OriginRecord.key(place)
+        var read = try draft.threads.origin(key, draft.transaction) ?? OriginRecord.fields.blank
+        if read.deleted == nil { forgetLater(key, in: &draft) }
+        read.deleted = ChangePosition(sequence: draft.transaction.nextVersion, index: placed.index)
+        draft.threads.put(read, at: key, &draft.writes)
+    }
+
+    /// Whether the user had read the thread of a notification, by the tree, before it is accepted.
+    static func isRead(_ new: NewNotification, by uid: String, in draft: inout OutboxDraft) throws -> Bool {
+        guard !new.isCounted, !uid.isEmpty, let thread = new.options?.thread, let position = new.position else {
+            return false
+        }
+        return try draft.threads.origin(OriginRecord.key(UserThread(uid: uid, thread: thread)), draft.transaction)?
+            .isDeleted(after: position) == true
+    }
+
+    /// Where no notification comes, none is forgotten.
+    private static func forgetLater(_ key: RecordKey, in draft: inout OutboxDraft) {
+        let name = key.tail.map { String($0, radix: 36) }.joined(separator: ".")
+        draft.writes.put(RecordKey(.purge).with(time: draft.now).with(name), bytes: key.bytes)
     }
 
     /// Sets the count of a thread, or of all threads of a user to 0. Where it falls, the user's devices get the badge;
     /// at 0, the thread was read.
     static func setCount(_ count: Int, of place: UserThread, in draft: inout OutboxDraft) throws {
-        guard try draft.threads.set(count, of: place, draft.transaction, &draft.writes) else { return }
+        let hasFallen = try draft.threads.set(count, of: place, draft.transaction, &draft.writes)
+        // Notifications may be shown without a count: it went when there were too many, or the app keeps none.
+        guard try hasFallen || count == 0 && hasShown(ShownRecord.prefix(place), in: draft) else { return }
         try draft.threads.begin(
             .thread(uid: place.uid, thread: place.thread),
             WithdrawalRecord(through: draft.transaction.nextVersion, isRead: count == 0), draft.transaction,
             &draft.writes)
     }
 
+    private static func hasShown(_ prefix: RecordKey, in draft: OutboxDraft) throws -> Bool {
+        try !draft.transaction.keys(prefix, limit: 1).isEmpty
+    }
+
     static func readAll(of uid: String, in draft: inout OutboxDraft) throws {
-        guard try draft.threads.clear(uid, draft.transaction, &draft.writes) else { return }
+        let hasFallen = try draft.threads.clear(uid, draft.transaction, &draft.writes)
+        guard try hasFallen || hasShown(ShownRecord.prefix(uid), in: draft) else { return }
         try draft.threads.begin(
             .thread(uid: uid, thread: nil), WithdrawalRecord(through: draft.transaction.nextVersion, isRead: true),
             draft.transaction, &draft.writes)
@@ -123,17 +154,23 @@ enum ThreadSteps {
     }
 
     /// An attempt arrived that was under way when its notification was withdrawn.
-    static func withdrawIfShown(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) {
+    static func withdrawIfShown(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) throws {
         guard delivery.machine.isWithdrawn, delivery.machine.state == .delivered else { return }
         let receiver: ThreadCounts.Receiver =
             delivery.uid.isEmpty ? .token(device: delivery.device) : .user(delivery.uid)
-        draft.threads.push(to: receiver) { $0.add(delivery.notification, at: [delivery.device]) }
+        let notification = try draft.transaction.readable(
+            NotificationRecord.self, NotificationRecord.key(delivery.notification))
+        draft.threads.push(to: receiver) { push in
+            push.add(delivery.notification, at: [delivery.device])
+            // Android knows it by its thread.
+            if let thread = notification?.options?.thread { push.clear(thread) }
+        }
     }
 
     /// Withdraws what a user has of a thread, if there is something.
     static func withdraw(_ uid: String, _ thread: String, in draft: inout OutboxDraft) throws {
         let prefix = ShownRecord.prefix(UserThread(uid: uid, thread: thread))
-        guard try !draft.transaction.keys(prefix, limit: 1).isEmpty else { return }
+        guard try hasShown(prefix, in: draft) else { return }
         let record = WithdrawalRecord(through: draft.transaction.nextVersion, isRead: true, lowersCount: true)
         try draft.threads.begin(.thread(uid: uid, thread: thread), record, draft.transaction, &draft.writes)
     }

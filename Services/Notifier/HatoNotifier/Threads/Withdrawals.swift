@@ -54,7 +54,8 @@ final class Withdrawals: Sendable {
         }
     }
 
-    private func runAll() async throws {
+    /// Does what is to be done now, besides what calls do.
+    func runAll() async throws {
         var last: RecordKey?
         repeat {
             let after = last
@@ -67,7 +68,11 @@ final class Withdrawals: Sendable {
                     continue
                 }
                 if called.withLock({ $0[job] != nil }) { continue }
-                while try await !page(of: job).isDone {}
+                do { while try await !page(of: job).isDone {} } catch {
+                    if Task.isCancelled { throw error }
+                    // Others go on; it is tried again with the next ring.
+                    logger.error("a notification cannot be withdrawn", metadata: ["error": "\(error)"])
+                }
             }
             last = keys.count < Self.jobsMax ? nil : keys.last
         } while last != nil
@@ -153,10 +158,11 @@ private struct WithdrawalPage {
         outcome.isDone = rows.count < Self.rowsMax
     }
 
-    private func withdraw(
-        _ notification: NotificationRecord, from uid: String, shownAt devices: Set<String>,
+    private mutating func withdraw(
+        _ notification: NotificationRecord, from uid: String, shownAt found: Set<String>,
         in draft: inout OutboxDraft
     ) throws {
+        var devices = found
         let id = notification.id
         guard let thread = notification.options?.thread else {
             draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
@@ -169,6 +175,12 @@ private struct WithdrawalPage {
         guard let row = try draft.transaction.readable(ShownRecord.self, key) else { return }
         draft.writes.delete(key)
         draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
+        // The next page finds no row of the user any more.
+        for number in row.deliveries where number > record.last ?? .max {
+            guard let delivery = try draft.transaction.readable(DeliveryRecord.self, DeliveryRecord.key(id, number))
+            else { continue }
+            if try withdraw(delivery, in: &draft) { devices.insert(delivery.device) }
+        }
         let hasFallen =
             try row.isCounted && draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
         let isLast = try draft.transaction.keys(ShownRecord.prefix(place), limit: 2).count < 2
