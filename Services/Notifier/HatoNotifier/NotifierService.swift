@@ -41,6 +41,7 @@ final class NotifierService: Sendable {
     let effects: EffectRunner?
     let responses = ResponseMetrics()
     let categories = CategoryList()
+    let recipientScans = RecipientScans()
 
     /// Throws the errors of the store.
     init(
@@ -68,7 +69,7 @@ final class NotifierService: Sendable {
         feeds = messages.map { [budget] in TriggerFeeds($0, outbox, budget, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
-        effects = EffectRunner(configuration, outbox, responses, notices)
+        effects = EffectRunner(configuration, outbox, accounts?.current, EffectReports(metrics: responses, notices: notices))
         withdrawals = Withdrawals(outbox, logger: logger)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })
@@ -98,6 +99,9 @@ final class NotifierService: Sendable {
         figures.areKeysReady = if case .ready = authenticator.health { true } else { false }
         figures.queuesWaiting = await providers.waiting.count
         outbox.metrics.show(figures)
+        if let count = try? await store.read({ try $0.count(.effect, upTo: ResponseMetrics.waitingMax) }) {
+            responses.effectsWait(count)
+        }
     }
 
     /// Ready when tokens can be verified and every feed with triggers is followed; not up any more once the store has
@@ -137,9 +141,24 @@ final class NotifierService: Sendable {
             checks["triggers"] = "setting outgoing-key-file is missing: no trigger fires"
             isReady = false
         }
+        if let problem = await effectProblem() {
+            checks["effects"] = .string(problem)
+            isReady = false
+        }
         var health = RPCHealth(isReady ? .ready : .degraded, checks: checks)
         health.add(accounts?.follower, as: "accounts")
         return health
+    }
+}
+
+extension NotifierService {
+    /// Why effects of actions wait, as far as an operator can change it.
+    private func effectProblem() async -> String? {
+        guard let effects else {
+            let isWaiting = (try? await store.read { try $0.count(.effect, upTo: 1) > 0 }) ?? false
+            return isWaiting ? "setting outgoing-key-file is missing: effects of actions wait" : nil
+        }
+        return await effects.keyProblem.map { "auth or messages refuses the notifier's key: \($0)" }
     }
 }
 

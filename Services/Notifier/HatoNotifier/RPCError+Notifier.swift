@@ -29,6 +29,12 @@ enum NotifierError: Error, Sendable, Hashable {
 }
 
 extension NotifierError: RPCErrorConvertible {
+    /// How to set a category that comes along.
+    private static func shipped(_ id: String) -> String {
+        let name = ShippedCategories.allCases.first { (try? $0.request().id) == id }?.rawValue
+        return name.map { ": hato-notifier categories set --shipped \($0)" } ?? ""
+    }
+
     var rpcError: RPCError {
         switch self {
         case .deviceNotFound(let device): .notFound(reason: "device_not_found", "There is no device \"\(device)\"")
@@ -64,7 +70,7 @@ extension NotifierError: RPCErrorConvertible {
         case .unknownCategory(let id):
             .invalidArgument(
                 "category", reason: "unknown_category",
-                "There is no category \"\(id)\"; notifier.categories.set makes one")
+                "There is no category \"\(id)\"; notifier.categories.set makes one" + Self.shipped(id))
         case .categoryNotFound(let id):
             .notFound(reason: "category_not_found", "There is no category \"\(id)\"")
         case .categoryUsed(let id):

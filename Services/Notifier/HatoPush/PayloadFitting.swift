@@ -3,10 +3,21 @@ import HatoModel
 /// Keeps the payload of a push within its limit: what is worth least goes first.
 enum PayloadFitting {
     /// The content when its payload fits; otherwise without its image; otherwise also with its body cut, or its title
-    /// where that is the only text. Nil when that is not enough.
+    /// where that is the only text; and at last also without what the app needs to report what its user does with it.
+    /// Nil when that is not enough.
     ///
     /// - Parameter fits: whether the payload made of a content is within the limit.
     static func fitted(_ content: DeliveryContent, where fits: (DeliveryContent) -> Bool) -> DeliveryContent? {
+        if let fitted = shortened(content, where: fits) { return fitted }
+        guard content.hato.id != nil || content.hato.reply != nil else { return nil }
+        var silent = content
+        (silent.hato.id, silent.hato.reply) = (nil, nil)
+        return shortened(silent, where: fits)
+    }
+
+    private static func shortened(
+        _ content: DeliveryContent, where fits: (DeliveryContent) -> Bool
+    ) -> DeliveryContent? {
         if fits(content) { return content }
         var smaller = content
         smaller.appearance.image = nil

@@ -95,6 +95,7 @@ extension Notifier {
         public var push: EffectWrite?
         public var set: EffectWrite?
         public var update: EffectWrite?
+        public var read: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -104,7 +105,13 @@ extension Notifier {
                 example: EffectWrite(path: "/proposals/{uid}", value: "{text}")),
             .optional(
                 "update", \.update, "Replaces several nodes, as `messages.update`",
-                example: EffectWrite(path: "/chats/{thread}", value: ["unread/{uid}": 0])))
+                example: EffectWrite(path: "/chats/{thread}", value: ["unread/{uid}": 0])),
+            .optional(
+                "read", \.read,
+                """
+                True: the thread of the notification counts as read, as with `notifier.badges.set` and the count 0. \
+                Nothing is written to the tree
+                """, example: true))
 
         private init() {}
 
@@ -114,6 +121,12 @@ extension Notifier {
         public init(set: EffectWrite) { self.set = set }
         /// Replaces several nodes.
         public init(update: EffectWrite) { self.update = update }
+        /// Marks the thread of the notification as read.
+        public static let read: Self = {
+            var effect = Self()
+            effect.read = true
+            return effect
+        }()
     }
 
     /// A button of a notification.
@@ -222,7 +235,10 @@ extension Notifier.Categories {
             .required("id", \.id, "The id of the category: 1 to 256 bytes without control characters"),
             .required(
                 "actions", \.actions,
-                "Its actions, 1 to 8, in the order of the buttons; at most 16,384 bytes as JSON in all"))
+                """
+                Its actions, 1 to 8, in the order of the buttons; at most 16,384 bytes as JSON in all, and in each \
+                language few enough to fit into a push with short texts (`too_big`)
+                """))
 
         public init(_ category: Notifier.Category) {
             id = category.id

@@ -146,8 +146,10 @@ extension Notifier.Respond {
     public static let errors = [
         MethodError(
             .invalidArgument, "invalid_choice", "invalid_quick_reply", "unknown_action", "no_text_input",
-            "text_not_allowed", "text_required", "too_big", "other_notification"),
-        MethodError(.unauthenticated, "invalid_reply_token", "reply_token_expired", "reply_token_revoked"),
+            "text_not_allowed", "text_required", "too_big", "other_notification", "invalid_key"),
+        MethodError(
+            .unauthenticated, "invalid_reply_token", "reply_token_expired", "reply_token_revoked", "user_disabled",
+            "user_not_found"),
         MethodError(.permissionDenied, "not_recipient"),
         MethodError(.notFound, "notification_not_found"),
         MethodError(.failedPrecondition, "already_responded", data: ["action"]),

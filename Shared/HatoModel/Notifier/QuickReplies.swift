@@ -13,10 +13,12 @@ extension Notifier.QuickReplies {
         public static let method = "notifier.quickReplies.get"
         public static let summary = """
             Returns the six quick replies of the caller: those at `/users/{uid}/quickReplies` of the default database, \
-            read under the rules as the caller, and defaults where none stands
+            read under the rules as the caller, and defaults where none stands, where the rules deny it, and in place \
+            of more than 64 KiB
             """
         public static let access = Access.signedIn
         public static let effect = Effect.read
+        public static let isSlow = true
 
         public var locale: String?
 
@@ -51,6 +53,7 @@ extension Notifier.QuickReplies {
             """
         public static let access = Access.signedIn
         public static let effect = Effect.write
+        public static let isSlow = true
 
         public var texts: [String]
 

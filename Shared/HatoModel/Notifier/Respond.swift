@@ -16,8 +16,8 @@ extension Notifier {
         public static let summary = """
             Reports what a user did with a notification, with the `replyToken` of the push or an ID token. The first \
             action that a user reports counts, on whichever device: another one is refused (`already_responded`), the \
-            same again gets the same response. The effect of the action is done once; the call waits for it for up to \
-            10 seconds
+            same again gets the same response. The effect of the action is tried until it is done or refused; the call \
+            waits for it for up to 10 seconds
             """
         public static let access = Access.anyone
         public static let effect = Effect.write
@@ -76,7 +76,8 @@ extension Notifier {
                     "reason", \.reason,
                     """
                     Why it is refused: `permission_denied` by the rules, `user_disabled`, `user_not_found`, \
-                    `invalid_path` when a place of the path has no key, or another reason of messages
+                    `invalid_path` when a place of the path has no key, `no_thread` when the notification has none to \
+                    read, or another reason of messages
                     """))
 
             public init(effect: EffectState, reason: String? = nil) {

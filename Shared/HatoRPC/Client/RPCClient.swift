@@ -49,6 +49,11 @@ public final class RPCClient: Sendable {
         }
     }
 
+    /// The same of a method by name.
+    public func resultText(method: String, params: JSONObject, bytesMax: Int) async throws -> [UInt8] {
+        try await waiting(method, params, responseBytesMax: bytesMax) { .result($0) }
+    }
+
     /// Calls without waiting: for callers that keep many requests in flight. `params` is the whole object as JSON text;
     /// `completion` gets the text of the result, on the client's event loop, which it must not block.
     public func send(

@@ -57,15 +57,18 @@ import Testing
         await world.stop()
     }
 
-    @Test func disabledAndDeletedUsersAreRefused() async throws {
-        let world = try await RespondingWorld.start()
+    @Test func effectsOfDisabledAndDeletedUsersAreRefused() async throws {
+        let world = try await RespondingWorld.start { $0.limits.effectWaitMsMax = 0 }
         let pushes = try await world.send()
+        world.notifier.messages.failWrites(with: .unavailable(reason: "stopping", "stopping"))
+        for push in [pushes[0], pushes[2]] {
+            #expect(try await world.respond(to: push, "LIKE") == .init(effect: .pending))
+        }
         world.auth.set("u1", name: "マスオ", disabled: true)
         world.auth.remove("u2")
-        #expect(
-            try await world.respond(to: pushes[0], "LIKE") == .init(effect: .refused, reason: "user_disabled"))
-        #expect(
-            try await world.respond(to: pushes[2], "LIKE") == .init(effect: .refused, reason: "user_not_found"))
+        try await world.auth.write(FakeEvent(.disabled, "u1"), FakeEvent(.deleted, "u2"))
+        try await eventually("refused") { try world.effectRows() == 0 }
+        #expect(try Set(world.events().compactMap(\.reason)) == ["user_disabled", "user_not_found"])
         #expect(world.notifier.messages.writes.isEmpty)
         await world.stop()
     }

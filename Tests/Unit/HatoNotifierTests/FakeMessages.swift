@@ -22,6 +22,7 @@ final class FakeMessages: Sendable {
         var nodes: [String: JSONValue] = [:]
         var followCount = 0
         var reads: [String] = []
+        var shallowReads: [String] = []
         var failure: RPCError?
         var gates: [String: Gate] = [:]
         var writing = FakeWriting()
@@ -72,6 +73,7 @@ final class FakeMessages: Sendable {
             await holder.state.withLock { $0.gates[request.path.text] }?.pass()
             return try holder.state.withLock { state in
                 state.reads.append(request.path.text)
+                if request.shallow == true { state.shallowReads.append(request.path.text) }
                 if let failure = state.failure { throw failure }
                 return try read(state.nodes[request.path.text] ?? .null, request, version: state.version)
             }
@@ -210,6 +212,8 @@ final class FakeMessages: Sendable {
     func fail(with error: RPCError?) { holder.state.withLock { $0.failure = error } }
     /// The paths that were read, in order.
     var reads: [String] { holder.state.withLock { $0.reads } }
+    /// Those of them that want no more than the keys of children.
+    var shallowReads: [String] { holder.state.withLock { $0.shallowReads } }
     var followCount: Int { holder.state.withLock { $0.followCount } }
     var followerCount: Int { holder.state.withLock { $0.followers.count } }
     var version: UInt64 { holder.state.withLock { $0.version } }

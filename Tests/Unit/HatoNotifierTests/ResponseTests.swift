@@ -161,10 +161,12 @@ import Testing
         #expect(await world.refusal(of: push, "REFUSE") == "already_responded")
         let events = try world.events()
         #expect(events.map(\.uid) == ["u1"] && events.map(\.device) == [nil])
-        for client in [world.notifier.anonymousClient(), world.notifier.client] {
-            let request = Notifier.Respond(notification: push.notification, action: "ACCEPT")
-            await #expect(throws: RPCError.self) { try await client.call(request) }
-        }
+        let request = Notifier.Respond(notification: push.notification, action: "ACCEPT")
+        let app = world.notifier.anonymousClient()
+        await #expect(throws: RPCError.self) { try await app.call(request) }
+        let administrator = await #expect(throws: RPCError.self) { try await world.notifier.client.call(request) }
+        #expect(administrator?.data["parameter"] == "as")
+        #expect(await respond("", as: "u1") == "invalid_key")
         await world.stop()
     }
 

@@ -82,6 +82,23 @@ import Testing
         #expect(try JSONParser.parse(web.plaintext)["notification"]?["data"] == [:])
     }
 
+    /// Data that fill a push arrive without it.
+    @Test func aPushThatIsFullGoesWithoutAReplyToken() throws {
+        var hato = HatoMember()
+        (hato.id, hato.reply) = ("ntf_9", String(repeating: "r", count: 200))
+        func delivery(_ bytes: Int) throws -> Delivery {
+            try self.delivery(hato) { content in
+                content.text = .init(title: "t")
+                content.data = ["x": String(repeating: "x", count: bytes)]
+            }
+        }
+        #expect(try fcm(delivery(3_000))?["data"]?["hato"] != nil)
+        let full = try fcm(delivery(3_600))
+        #expect(full?["data"]?["x"] != nil && full?["data"]?["hato"] == nil)
+        #expect(try JSONParser.parse(apns(delivery(3_950)).payload)["hato"] == nil)
+        #expect(try FCMRequest(delivery(4_100), to: .token("t"), now: 0) == nil)
+    }
+
     /// What the app acts on is never a sender's.
     @Test func itStandsInPlaceOfWhatASenderPutsThere() throws {
         let delivery = try delivery(withdrawal) { content in

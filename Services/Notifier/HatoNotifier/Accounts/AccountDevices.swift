@@ -10,12 +10,15 @@ final class AccountDevices: AccountDependents {
     private let outbox: Outbox
     private let auth: RPCClient
     private let notices: ThrottledNotices
+    /// What is remembered of users.
+    private let current: CurrentAccounts
     /// Devices that are gone, and whose deliveries are not dropped yet.
     private let gone: AsyncStream<String>
     private let isGone: AsyncStream<String>.Continuation
 
     /// - Parameter auth: with a service key for `auth.sessions.list`.
-    init(_ outbox: Outbox, auth: RPCClient, notices: ThrottledNotices) {
+    init(_ outbox: Outbox, auth: RPCClient, _ current: CurrentAccounts, notices: ThrottledNotices) {
+        self.current = current
         self.outbox = outbox
         self.auth = auth
         self.notices = notices
@@ -31,6 +34,7 @@ final class AccountDevices: AccountDependents {
     func changes(
         for events: [Auth.Event], in rows: any StoreTransaction
     ) throws -> (@Sendable (any StoreTransaction) throws -> Void)? {
+        current.forget(Set(events.compactMap(\.uid)))
         var ends: [String: Ends] = [:]
         for event in events {
             guard let uid = event.uid else { continue }
@@ -74,6 +78,7 @@ final class AccountDevices: AccountDependents {
 
     /// Asks auth about each user that has devices of a session.
     func reconcile() async throws {
+        current.forget(nil)
         var after: String?
         while let uid = try await nextUser(after: after) {
             after = uid

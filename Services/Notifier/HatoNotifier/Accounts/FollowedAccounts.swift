@@ -6,6 +6,8 @@ import Logging
 /// What follows the changes of accounts, with its own connection to auth.
 struct FollowedAccounts: Sendable {
     let follower: AccountFollower
+    /// The users as they are now.
+    let current: CurrentAccounts
     private let client: RPCClient
     private let devices: AccountDevices
 
@@ -15,7 +17,8 @@ struct FollowedAccounts: Sendable {
         _ auth: RPCClientConfiguration, _ outbox: Outbox, _ authenticator: ServiceAuthenticator, logger: Logger
     ) throws {
         client = RPCClient(auth)
-        devices = AccountDevices(outbox, auth: client, notices: ThrottledNotices(logger))
+        current = CurrentAccounts(auth, now: outbox.time.now)
+        devices = AccountDevices(outbox, auth: client, current, notices: ThrottledNotices(logger))
         let effects = try RefusalEffects(
             outbox.store, RefusalRows(prefix: RecordKey(.refusal).bytes), authenticator, dependents: devices,
             now: outbox.time.now)
@@ -30,5 +33,8 @@ struct FollowedAccounts: Sendable {
     }
 
     /// Ends the calls that wait for auth.
-    func close() async { await client.close() }
+    func close() async {
+        await client.close()
+        await current.close()
+    }
 }

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoPush
 
 /// What a category may hold.
 struct CategoryCheck {
@@ -31,6 +32,19 @@ struct CategoryCheck {
             }
         }
         try quickReplies(of: category)
+        try size(of: category)
+    }
+
+    /// A push with it must fit: once it was used, its texts cannot be made shorter.
+    private func size(of category: Notifier.Category) throws(RPCError) {
+        let texts = category.actions.flatMap { [$0.title, $0.input?.button, $0.input?.placeholder] }
+        let locales = Set(texts.flatMap { $0.map { Array($0.byLocale.keys) } ?? [] }).sorted()
+        for locale in [nil] + locales.map(Optional.some) where !CategorySize.fits(category.content(for: locale)) {
+            throw .invalidArgument(
+                "actions", reason: "too_big",
+                "A push with these actions\(locale.map { " in \"\($0)\"" } ?? "") is larger than FCM takes, also with "
+                    + "a short text; take fewer actions, or shorter titles and placeholders")
+        }
     }
 
     private func check(_ action: Notifier.CategoryAction, _ parameter: String) throws(RPCError) {
@@ -43,7 +57,7 @@ struct CategoryCheck {
         try check(action.title, "\(parameter).title")
         try check(action.input?.button, "\(parameter).input.button")
         try check(action.input?.placeholder, "\(parameter).input.placeholder")
-        guard let effect = action.effect else { return }
+        guard let effect = action.effect, try !EffectTemplate.reads(effect, at: "\(parameter).effect") else { return }
         _ = try EffectTemplate(effect, at: "\(parameter).effect", hasText: action.input != nil)
     }
 

@@ -66,7 +66,6 @@ struct SendMethods: NotifierMethods {
         new.options = request.options
         new.platforms = request.platforms
         new.category = request.category
-        if let category = request.category { try await store.read { try $0.checkCategory(category) } }
         try await complete(&new, request)
         if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
         if let key = request.idempotencyKey {

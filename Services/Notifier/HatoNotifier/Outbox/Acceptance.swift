@@ -27,6 +27,8 @@ struct Acceptance {
         if case .part(let part) = new.recipients { return try accept(new, part, id: id, in: &draft) }
         let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
         if let idempotencyKey, let former = try repetition(of: new, idempotencyKey, in: draft) { return former }
+        // What a trigger names may have gone since: then it goes without actions.
+        if new.trigger == nil { try draft.transaction.checkCategory(new.category) }
         let devices = try devices(of: new.recipients, in: &draft)
         guard devices.count <= limits.deliveriesPerNotificationMax else {
             throw OutboxRefusal.tooManyRecipients(devices.count, max: limits.deliveriesPerNotificationMax)
@@ -38,6 +40,7 @@ struct Acceptance {
             path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes, category: try draft.use(category: new.category))
         notification.hasOrigin = new.originKey != nil
+        notification.cut = new.cut
         var accepted = AcceptedNotification(notification: id, recipients: devices.count)
         let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
         accepted.deliveries = namedDevices.map { numbers[$0] }
@@ -86,6 +89,7 @@ struct Acceptance {
                 path: new.path, recipients: part.total,
                 idempotencyKey: key.bytes, category: try draft.use(category: new.category))
             notification.hasOrigin = new.originKey != nil
+            notification.cut = new.cut
             draft.begin(notification)
         }
         let isWithdrawn = try ThreadSteps.isWithdrawn(

@@ -43,6 +43,8 @@ struct NewNotification: Sendable {
     var isCounted = true
     /// Whether it is withdrawn when the node at `path` is deleted.
     var isWithdrawable = false
+    /// The places of effects of which something is gone, since it was too long.
+    var cut: [String]?
 }
 
 /// What accepting came to.

@@ -126,6 +126,9 @@ private struct Purge {
     /// A notification has several rows when deliveries of it were dropped because too many waited.
     private var visited: Set<String> = []
 
+    /// Rows of reports that go in one transaction.
+    private static let responsesMax = 4_096
+
     init(_ policy: DeliveryPolicy) { self.policy = policy }
 
     mutating func run(on draft: inout OutboxDraft, rowsMax: Int) throws -> (next: Int64?, isMore: Bool) {
@@ -171,9 +174,13 @@ private struct Purge {
             draft.writes.put(NotificationRecord.purgeKey(id, at: again))
             return
         }
+        // Repetitions are known, and parts may come, for as long as otherwise.
+        if let notification, isEarly, try !damaged.isEmpty || isIncomplete(notification, transaction) { return }
+        guard try draft.forgetResponses(to: id, limit: Self.responsesMax) else {
+            // The rest is for the next transaction.
+            return draft.writes.put(row.key)
+        }
         if let notification, isEarly {
-            // Repetitions are known, and parts may come, for as long as otherwise.
-            guard damaged.isEmpty, try !isIncomplete(notification, transaction) else { return }
             if let key = notification.idempotencyKey {
                 draft.writes.put(notification.purgeKey, bytes: key)
             } else {
@@ -182,7 +189,6 @@ private struct Purge {
         } else if let key = notification?.idempotencyKey {
             try forgetKey(key, of: id, in: &draft)
         }
-        try draft.forgetResponses(to: id)
         for delivery in deliveries {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)

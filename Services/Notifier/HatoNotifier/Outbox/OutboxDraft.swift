@@ -285,6 +285,11 @@ struct OutboxDraft {
         unreadable.append(key)
     }
 
+    /// Whether a row could not be read, as far as was known before this transaction.
+    func isSetAside(_ key: RecordKey) throws -> Bool {
+        try transaction.contains(RecordKey(.unreadable).with(key.bytes[...]))
+    }
+
     /// Forgets a row that was set aside, since it goes.
     mutating func forgetSetAside(_ key: RecordKey) throws {
         let known = RecordKey(.unreadable).with(key.bytes[...])

@@ -75,6 +75,11 @@ struct NotificationRecord: FieldObject {
     var hasOrigin = false
     /// When it was withdrawn, in milliseconds since 1970; what is accepted of it later is dropped.
     var withdrawnAt: Int64?
+    /// The places of effects, as `thread` and `data.x`, of which something is gone.
+    var cut: [String]?
+
+    /// Whether what fills a place is all of it.
+    func isWhole(_ place: PlaceText.Place) -> Bool { cut?.contains(place.name) != true }
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -95,7 +100,8 @@ struct NotificationRecord: FieldObject {
         .optional("category", \.category),
         .optional("withdrawal", \.withdrawal),
         .flag("hasOrigin", \.hasOrigin),
-        .optional("withdrawnAt", \.withdrawnAt))
+        .optional("withdrawnAt", \.withdrawnAt),
+        .optional("cut", \.cut))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }

@@ -3,6 +3,12 @@ import HatoRPC
 import HatoStorage
 import Logging
 
+/// Where effects report to.
+struct EffectReports: Sendable {
+    let metrics: ResponseMetrics
+    let notices: ThrottledNotices
+}
+
 /// Does the effects of actions, each until it is done or refused, also those of a process before.
 ///
 /// An effect stands in the table `effect`, and in `effectDue` at the time of its next attempt. Its record goes in the
@@ -10,10 +16,13 @@ import Logging
 actor EffectRunner {
     private let outbox: Outbox
     private let performer: EffectPerformer
-    private let auth: RPCClient
     private let metrics: ResponseMetrics
-    /// Effects that are being performed.
-    private var underWay: Set<RecordKey> = []
+    /// When this process began: it made no attempt of an effect that is older.
+    private let startedAt: Int64
+    /// The users whose effects are being performed: each has one slot.
+    private var underWay: Set<String> = []
+    /// Why the key of the notifier was refused, until an effect ends.
+    private(set) var keyProblem: String?
     /// Calls that wait for an effect.
     private var waiting: [RecordKey: [Int: AsyncStream<Notifier.Respond.Result>.Continuation]] = [:]
     private var lastTicket = 0
@@ -26,19 +35,18 @@ actor EffectRunner {
 
     /// Nil without the keys that it needs.
     init?(
-        _ configuration: NotifierConfiguration, _ outbox: Outbox, _ metrics: ResponseMetrics,
-        _ notices: ThrottledNotices
+        _ configuration: NotifierConfiguration, _ outbox: Outbox, _ accounts: CurrentAccounts?,
+        _ reports: EffectReports
     ) {
-        guard let messagesKey = configuration.messagesKey, let authKey = configuration.authKey,
-            let replyKey = configuration.replyKey
-        else { return nil }
-        auth = RPCClient(configuration.auth.with(credential: authKey))
+        guard let messagesKey = configuration.messagesKey, let accounts, let replyKey = configuration.replyKey else {
+            return nil
+        }
         performer = EffectPerformer(
             tree: UserTree(configuration.messages.with(credential: messagesKey)),
-            accounts: CurrentAccounts(auth, now: configuration.time.now), key: replyKey, limits: configuration.limits,
-            notices: notices)
+            accounts: accounts, key: replyKey, limits: configuration.limits, notices: reports.notices)
         self.outbox = outbox
-        self.metrics = metrics
+        metrics = reports.metrics
+        startedAt = configuration.time.now()
         (bell, ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -78,26 +86,31 @@ actor EffectRunner {
     }
 
     /// Ends the calls that are under way.
-    func close() async {
-        await performer.tree.close()
-        await auth.close()
-    }
+    func close() async { await performer.tree.close() }
 
     /// Begins what is due; returns when the next one is.
     private func beginDue(_ group: inout DiscardingTaskGroup) async throws -> Int64? {
         let free = Self.underWayMax - underWay.count
         guard free > 0 else { return nil }
         let due = try await outbox.dueEffects(besides: underWay, limit: free)
-        for effect in due.effects where underWay.insert(effect.key).inserted {
+        if due.hasStray { ring.yield() }
+        for effect in due.effects where underWay.insert(effect.uid).inserted {
             group.addTask { await self.perform(effect) }
         }
         return due.next
     }
 
     private func perform(_ effect: EffectRecord) async {
-        let outcome = await performer.perform(effect)
+        // One of a process before may be done, and one whose first attempt had no response.
+        let isFirst = effect.attempts == 0 && effect.respondedAt > startedAt
+        let outcome = await performer.perform(effect, isFirst: isFirst)
         // Cut off by the end of the process: it is tried again after the next start.
-        if case .again = outcome, Task.isCancelled { return }
+        if Task.isCancelled, !outcome.isEnd { return }
+        switch outcome {
+        case .done, .refused: keyProblem = nil
+        case .keyRefused(let reason): keyProblem = reason
+        case .again: break
+        }
         do {
             let result = try await outbox.effectEnded(effect, outcome)
             metrics.effectEnded(outcome)
@@ -113,7 +126,7 @@ actor EffectRunner {
             // The store says no: it would say no again at once.
             try? await outbox.time.sleep(for: .milliseconds(Self.pause))
         }
-        underWay.remove(effect.key)
+        underWay.remove(effect.uid)
         ring.yield()
     }
 
@@ -156,31 +169,29 @@ extension Outbox {
         var effects: [EffectRecord] = []
         /// When the next one is due; nil when none waits for a time.
         var next: Int64?
+        /// Whether rows went that led to no effect that can be read: then more may be due.
+        var hasStray = false
     }
 
-    /// The effects that are due, the longest waiting first. Rows that lead to none go.
-    func dueEffects(besides underWay: Set<RecordKey>, limit: Int) async throws -> DueEffects {
+    fileprivate struct StrayRow: Sendable {
+        var row: RecordKey
+        /// The effect, where it cannot be read.
+        var unreadable: RecordKey?
+    }
+
+    /// The effects that are due, the longest waiting first, and one of each user that is not among `users`. Rows that
+    /// lead to none go, and effects that cannot be read are set aside.
+    func dueEffects(besides users: Set<String>, limit: Int) async throws -> DueEffects {
         let now = time.now()
-        let (due, stray) = try await store.read { snapshot in
-            var (due, stray) = (DueEffects(), [RecordKey]())
-            let end = RecordKey(.effectDue).with(time: now + 1)
-            // Those under way still stand there.
-            for row in try snapshot.rows(RecordKey(.effectDue), before: end, limit: limit + underWay.count) {
-                let key = RecordKey(.effect).with(row.key.tail.dropFirst(EffectRecord.dueTimeBytes))
-                if underWay.contains(key) { continue }
-                guard let effect = try snapshot.readable(EffectRecord.self, key), effect.dueKey == row.key else {
-                    stray.append(row.key)
-                    continue
-                }
-                if due.effects.count < limit { due.effects.append(effect) }
+        let (found, stray) = try await store.read { snapshot in try snapshot.dueEffects(besides: users, now, limit) }
+        guard !stray.isEmpty else { return found }
+        var due = found
+        due.hasStray = true
+        try await change { draft in
+            for stray in stray {
+                draft.writes.delete(stray.row)
+                if let key = stray.unreadable { try draft.setAside(effect: key) }
             }
-            let later = try snapshot.rows(RecordKey(.effectDue), after: end, limit: 1).first
-            var reader = later.map { RecordKeyReader($0.key.bytes) }
-            due.next = reader?.number().map { Int64(clamping: $0) }
-            return (due, stray)
-        }
-        if !stray.isEmpty {
-            try await change { draft in for key in stray { draft.writes.delete(key) } }
         }
         return due
     }
@@ -200,7 +211,7 @@ extension Outbox {
                 var event = OutboxEvent(.action, of: effect.notification, responder, at: draft.now)
                 (event.action, event.quickReply, event.reason) = (effect.action, effect.quickReply, reason)
                 draft.writes.record(event)
-            case .again:
+            case .again, .keyRefused:
                 var later = effect
                 later.attempts += 1
                 later.dueAt = draft.now + delay
@@ -216,5 +227,51 @@ extension Outbox {
             }
             return result
         }
+    }
+}
+
+extension OutboxDraft {
+    /// An effect that cannot be read will not be done.
+    fileprivate mutating func setAside(effect key: RecordKey) throws {
+        try setAside(key)
+        var reader = RecordKeyReader(key.bytes)
+        guard let uid = reader.text(), let notification = reader.text() else { return }
+        let responseKey = ResponseRecord.key(notification, uid)
+        if var response = try transaction.readable(ResponseRecord.self, responseKey), response.effect == .pending {
+            (response.effect, response.reason) = (.refused, "unreadable")
+            writes.put(responseKey, response)
+        }
+    }
+}
+
+extension StoreReading {
+    /// Rows that are looked at in one go: those of users that have a slot stand there, too.
+    private static var dueRowsMax: Int { 1_024 }
+
+    fileprivate func dueEffects(
+        besides users: Set<String>, _ now: Int64, _ limit: Int
+    ) throws -> (Outbox.DueEffects, [Outbox.StrayRow]) {
+        var (due, stray, users) = (Outbox.DueEffects(), [Outbox.StrayRow](), users)
+        let end = RecordKey(.effectDue).with(time: now + 1)
+        for row in try rows(RecordKey(.effectDue), before: end, limit: Self.dueRowsMax) {
+            guard due.effects.count < limit else { break }
+            let key = RecordKey(.effect).with(row.key.tail.dropFirst(EffectRecord.dueTimeBytes))
+            var reader = RecordKeyReader(key.bytes)
+            if let uid = reader.text(), users.contains(uid) { continue }
+            do {
+                guard let effect = try record(EffectRecord.self, key), effect.dueKey == row.key else {
+                    stray.append(.init(row: row.key))
+                    continue
+                }
+                users.insert(effect.uid)
+                due.effects.append(effect)
+            } catch is UnreadableRecord {
+                stray.append(.init(row: row.key, unreadable: key))
+            }
+        }
+        let later = try rows(RecordKey(.effectDue), after: end, limit: 1).first
+        var reader = later.map { RecordKeyReader($0.key.bytes) }
+        due.next = reader?.number().map { Int64(clamping: $0) }
+        return (due, stray)
     }
 }

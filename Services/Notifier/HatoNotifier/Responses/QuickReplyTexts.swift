@@ -6,6 +6,8 @@ struct QuickReplyTexts: Sendable {
     let tree: UserTree
 
     static let textUnitsMax = 200
+    /// Of the node. Six texts have 4 KB.
+    private static let nodeBytesMax = 65_536
 
     private func path(of uid: String) throws(RPCError) -> TreePath {
         do { return try TreePath(keys: [TreeKey("users"), TreeKey(uid), TreeKey("quickReplies")]) } catch {
@@ -13,10 +15,16 @@ struct QuickReplyTexts: Sendable {
         }
     }
 
-    /// Six texts, with defaults where none stands. Throws `RPCError`.
+    /// Six texts, with defaults where none stands, where the user may not read them, and in place of a node that is
+    /// larger than six texts are. Throws `RPCError`.
     func texts(of user: Caller.User, locale: String?) async throws -> [String] {
         let defaults = Self.defaults(for: locale)
-        let value = try await tree.call(Messages.Get(path: path(of: user.uid)), as: user).value
+        let value: JSONValue
+        do {
+            value = try await tree.value(path(of: user.uid), as: user, bytesMax: Self.nodeBytesMax)
+        } catch let error as RPCError where error.reason == "too_big" || error.isByRules {
+            return defaults
+        }
         return defaults.enumerated().map { index, text in
             let own =
                 switch value {

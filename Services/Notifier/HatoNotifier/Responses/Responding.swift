@@ -75,7 +75,9 @@ struct Responding: Sendable {
     private func add(
         _ report: Notifier.Respond.Report, to draft: inout OutboxDraft
     ) throws -> Outcome {
-        let key = ReportRecord.key(notification, responder.uid, device: responder.device)
+        // Only a reply token is of one device: a session can be that of one new device after the other.
+        let device = responder.isByToken ? responder.device : nil
+        let key = ReportRecord.key(notification, responder.uid, device: device)
         var record = try draft.transaction.readable(ReportRecord.self, key) ?? ReportRecord()
         guard record.add(report, at: draft.now) else { return Outcome(effect: .none, isRepetition: true) }
         draft.writes.put(key, record)
@@ -139,8 +141,15 @@ struct Responding: Sendable {
         event.quickReply = chosen.quickReply
         draft.writes.record(event)
         if let effect = chosen.effect {
-            response.effect = .pending
-            do { try begin(effect, chosen, of: record, device, in: &draft) } catch let error as ArgumentError {
+            do {
+                if effect.read == true {
+                    try readThread(of: record, in: &draft)
+                    response.effect = .done
+                } else {
+                    try begin(effect, chosen, of: record, device, in: &draft)
+                    response.effect = .pending
+                }
+            } catch let error as ArgumentError {
                 (response.effect, response.reason) = (.refused, error.reason)
                 event.reason = error.reason
                 draft.writes.record(event)
@@ -148,6 +157,14 @@ struct Responding: Sendable {
         }
         draft.writes.put(key, response)
         return Outcome(effect: response.effect, reason: response.reason)
+    }
+
+    /// In this transaction: nothing is left to be done. Throws `ArgumentError` without a thread.
+    private func readThread(of record: NotificationRecord, in draft: inout OutboxDraft) throws {
+        guard let thread = record.options?.thread else {
+            throw ArgumentError(reason: "no_thread", "The notification has no thread")
+        }
+        try draft.setCount(0, of: UserThread(uid: responder.uid, thread: thread))
     }
 
     /// Throws `ArgumentError` when what fills the path is no key.
@@ -161,8 +178,9 @@ struct Responding: Sendable {
             case .uid: responder.uid
             case .name: nil
             case .text: text
-            case .thread: record.options?.thread
-            case .data(let field): record.data[field]
+            // A part of one can be another one.
+            case .thread: record.isWhole(place) ? record.options?.thread : nil
+            case .data(let field): record.isWhole(place) ? record.data[field] : nil
             }
         }
         var pending = EffectRecord(
@@ -174,8 +192,10 @@ struct Responding: Sendable {
         pending.quickReply = chosen.quickReply
         pending.database = template.write.database
         let waiting = try draft.transaction.keys(
-            EffectRecord.prefix(ofUser: responder.uid), limit: limits.effectsPerUserMax)
-        guard waiting.count < limits.effectsPerUserMax else {
+            EffectRecord.prefix(ofUser: responder.uid), limit: 2 * limits.effectsPerUserMax)
+        // Those that cannot be read stay, and are not waited for.
+        let count = try waiting.count { try !draft.isSetAside($0) }
+        guard count < limits.effectsPerUserMax else {
             throw ResponseRefusal.tooManyEffects(limits.effectsPerUserMax)
         }
         draft.writes.put(pending.key, pending)
@@ -206,6 +226,8 @@ enum ResponseRefusal: Error, Sendable, Hashable {
     case textRequired
     case alreadyResponded(action: String)
     case tooManyEffects(Int)
+    /// With the reason of an `EffectRefusal`.
+    case refusedUser(String)
 }
 
 extension ResponseRefusal: RPCErrorConvertible {
@@ -222,6 +244,8 @@ extension ResponseRefusal: RPCErrorConvertible {
             .unauthenticated(
                 reason: "reply_token_revoked", "The device of the replyToken is not the user's any more",
                 at: "replyToken")
+        case .refusedUser(let reason):
+            .unauthenticated(reason: reason, "The user of the replyToken is disabled or deleted", at: "replyToken")
         case .tokenOfOther:
             .invalidArgument(
                 "replyToken", reason: "other_notification", "The replyToken is that of another notification")

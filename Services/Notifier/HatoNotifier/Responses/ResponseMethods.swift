@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import Synchronization
 
 /// `notifier.respond`: what users do with notifications.
 struct ResponseMethods: NotifierMethods {
@@ -19,10 +20,13 @@ struct ResponseMethods: NotifierMethods {
         _ request: Notifier.Respond, _ caller: Caller
     ) async throws -> Notifier.Respond.Result {
         let limits = configuration.limits
+        try checks.key(request.notification, "notification")
         let choice = try ReportedChoice(request, limits)
+        let responder = try await responder(request, caller)
+        if responder.isByToken, choice.isAction { try await requireAccount(responder.uid) }
         let responding = Responding(
-            notification: request.notification, choice: choice, text: request.text,
-            responder: try await responder(request, caller), limits: limits)
+            notification: request.notification, choice: choice, text: request.text, responder: responder,
+            limits: limits)
         let outcome = try await outbox.change { try responding.apply(to: &$0) }
         service.responses.responded(outcome.isRepetition ? .repeated : choice.result)
         guard outcome.effect == .pending, let effects = service.effects else {
@@ -42,15 +46,48 @@ struct ResponseMethods: NotifierMethods {
             guard capability.expiresAt > configuration.time.now() else { throw ResponseRefusal.tokenExpired }
             return Responder(uid: capability.uid, device: capability.device, isByToken: true)
         }
-        guard case .user(let user) = caller else { throw RPCError.missingCredential }
-        let (notification, rowsMax) = (request.notification, configuration.limits.deliveriesPerNotificationMax)
-        return try await store.read { snapshot in
-            try snapshot.responder(user, to: notification, rowsMax: rowsMax)
+        guard case .user(let user) = caller else {
+            guard case .administrator = caller else { throw RPCError.missingCredential }
+            throw RPCError.invalidParams("as", "The administrator key is no user; say who responds with as")
         }
+        let notification = request.notification
+        if let known = try await store.read({ try $0.knownResponder(user, to: notification) }) { return known }
+        guard service.recipientScans.begin(user.uid) else {
+            throw RPCError.resourceExhausted(
+                reason: "busy", "Another response of this user to a notification is being looked at; try again",
+                retryAfterMs: 1_000)
+        }
+        defer { service.recipientScans.end(user.uid) }
+        let rowsMax = configuration.limits.deliveriesPerNotificationMax
+        return try await store.read { try $0.foundResponder(user, to: notification, rowsMax: rowsMax) }
+    }
+
+    /// A reply token outlives what auth says of its user. While auth is away the response is taken: its effect asks
+    /// again.
+    private func requireAccount(_ uid: String) async throws {
+        do { _ = try await service.accounts?.current.user(uid) } catch let refusal as EffectRefusal {
+            throw ResponseRefusal.refusedUser(refusal.reason)
+        } catch is RPCError {}
     }
 }
 
+/// The users for whom the deliveries of a notification are being looked through, which can be many: one at a time each.
+final class RecipientScans: Sendable {
+    private let users = Mutex<Set<String>>([])
+
+    /// False when one is under way.
+    func begin(_ uid: String) -> Bool { users.withLock { $0.insert(uid).inserted } }
+    func end(_ uid: String) { users.withLock { _ = $0.remove(uid) } }
+}
+
 extension ReportedChoice {
+    fileprivate var isAction: Bool {
+        switch self {
+        case .action, .quickReply: true
+        case .report: false
+        }
+    }
+
     fileprivate var result: ResponseMetrics.Result {
         switch self {
         case .action, .quickReply: .action
@@ -62,20 +99,42 @@ extension ReportedChoice {
 }
 
 extension StoreReading {
-    /// A user that shows an ID token, with the device of its session. Throws when none of the deliveries is the
-    /// user's.
-    fileprivate func responder(_ user: Caller.User, to notification: String, rowsMax: Int) throws -> Responder {
-        guard try contains(NotificationRecord.key(notification)) else {
+    /// A user that shows an ID token, of whom it is known that the notification was for them; nil: it must be looked
+    /// for.
+    fileprivate func knownResponder(_ user: Caller.User, to notification: String) throws -> Responder? {
+        guard let record = try readable(NotificationRecord.self, NotificationRecord.key(notification)) else {
             throw NotifierError.notificationNotFound(notification)
         }
+        // A former report, or the row of what they have not read of a thread.
+        var isRecipient = try !keys(ResponseRecord.prefix(notification).with(user.uid), limit: 1).isEmpty
+        if !isRecipient, let thread = record.options?.thread {
+            isRecipient = try contains(ShownRecord.key(UserThread(uid: user.uid, thread: thread), notification))
+        }
+        return isRecipient ? try responder(user) : nil
+    }
+
+    /// The same, looked for among the deliveries. Throws when none of them is the user's.
+    fileprivate func foundResponder(
+        _ user: Caller.User, to notification: String, rowsMax: Int
+    ) throws -> Responder {
+        // As it stands in a row: most are not read further.
+        let needle = JSONValue.string(user.uid).encoded
         var (isRecipient, rowsLeft) = (false, rowsMax)
         try scan(KeyRange(prefix: DeliveryRecord.prefix(notification).bytes), reverse: false) { key, value in
-            let delivery = try? RecordCodec.decode(DeliveryRecord.self, value.copied, key: key.copied)
-            isRecipient = delivery?.uid == user.uid
+            let bytes = value.copied
+            if bytes.contains(needle) {
+                let delivery = try? RecordCodec.decode(DeliveryRecord.self, bytes, key: key.copied)
+                isRecipient = delivery?.uid == user.uid
+            }
             rowsLeft -= 1
             return isRecipient || rowsLeft <= 0 ? .stop : .next
         }
         guard isRecipient else { throw ResponseRefusal.notRecipient }
+        return try responder(user)
+    }
+
+    /// With the device of the session.
+    private func responder(_ user: Caller.User) throws -> Responder {
         let device = try user.session.flatMap { session in
             try devices(of: user.uid).first { $0.session == session }?.device
         }

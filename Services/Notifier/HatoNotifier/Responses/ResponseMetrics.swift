@@ -13,6 +13,7 @@ final class ResponseMetrics: Sendable {
     }
     private let done = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "done")])
     private let refused = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "refused")])
+    private let waiting = Gauge(label: "hato_notifier_effects_waiting")
     private let failed = Counter(label: "hato_notifier_effects_total", dimensions: [("result", "failed")])
 
     func responded(_ result: Result) {
@@ -20,11 +21,16 @@ final class ResponseMetrics: Sendable {
         responses[index].increment()
     }
 
+    /// More are not counted.
+    static let waitingMax = 10_000
+
+    func effectsWait(_ count: Int) { waiting.record(count) }
+
     func effectEnded(_ outcome: EffectOutcome) {
         switch outcome {
         case .done: done.increment()
         case .refused: refused.increment()
-        case .again: failed.increment()
+        case .again, .keyRefused: failed.increment()
         }
     }
 }

@@ -109,8 +109,10 @@ struct EffectRecord: FieldObject, Hashable {
 }
 
 extension OutboxDraft {
-    /// Forgets what users reported of a notification that goes.
-    mutating func forgetResponses(to notification: String) throws {
-        for row in try transaction.rows(ResponseRecord.prefix(notification)) { writes.delete(row.key) }
+    /// Forgets what users reported of a notification that goes, a page of it. Returns whether that was all.
+    mutating func forgetResponses(to notification: String, limit: Int) throws -> Bool {
+        let keys = try transaction.keys(ResponseRecord.prefix(notification), limit: limit)
+        for key in keys { writes.delete(key) }
+        return keys.count < limit
     }
 }

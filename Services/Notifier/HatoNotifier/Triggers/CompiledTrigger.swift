@@ -157,11 +157,14 @@ struct CompiledTrigger: Sendable {
         // The name of the type comes with the data.
         let typeBytes = trigger.type.map { $0.utf8.count + Notifier.PayloadType.typeField.utf8.count } ?? 0
         var room = limits.dataBytesMax - typeBytes
+        var cut: [String] = []
+        if let thread, !thread.isWhole(with: change, in: limits.keyBytesMax) { cut.append("thread") }
         for (name, template) in data.sorted(by: { $0.key < $1.key }) where room > 0 {
             // A value of a type that does not fit is not there: a part of it could be another one.
             let valueMax = trigger.type == nil ? max(3, room - name.utf8.count) : limits.dataBytesMax
             let value = template.filled(with: change, toBytes: valueMax)
             room -= name.utf8.count + value.utf8.count
+            if !template.isWhole(with: change, in: valueMax) { cut.append("data.\(name)") }
             if room >= 0, trigger.type == nil || value.utf8.count < valueMax { new.data[name] = value }
         }
         // With a part of it missing it would take the place of notifications that it has nothing to do with.
@@ -174,6 +177,7 @@ struct CompiledTrigger: Sendable {
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = idempotency(of: change, in: commit)
+        new.cut = cut.isEmpty ? nil : cut
         (new.isCounted, new.isWithdrawable) = (badge == nil, isWithdrawable)
         return new
     }

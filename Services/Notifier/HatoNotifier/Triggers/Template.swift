@@ -111,6 +111,11 @@ struct Template: Hashable, Sendable {
         filled(with: change, until: bytesMax).cut(toBytes: bytesMax)
     }
 
+    /// Whether nothing of it is missing, and it has at most so many bytes of UTF-8.
+    func isWhole(with change: FeedChange, in bytesMax: Int) -> Bool {
+        !fields.contains { change.lacks($0) } && filled(with: change, until: bytesMax).utf8.count <= bytesMax
+    }
+
     /// Whole, or a beginning of it that has more bytes of UTF-8 than this: a text that names a field many times does
     /// not become many times as long as the field.
     func filled(with change: FeedChange, until bytesMax: Int) -> String {

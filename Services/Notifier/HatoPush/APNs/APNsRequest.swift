@@ -62,6 +62,9 @@ public struct APNsRequest: Sendable, Hashable {
         payload = Self.payload(content, members)
     }
 
+    /// Whether a payload with all of the content is within the limit.
+    static func fits(_ content: DeliveryContent) -> Bool { payload(content, nil).count <= payloadBytesMax }
+
     // MARK: Headers
 
     private static func headers(_ delivery: Delivery, topic: String, now: Int64) -> [String: String] {

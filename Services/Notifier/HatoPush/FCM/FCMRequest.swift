@@ -38,6 +38,12 @@ public struct FCMRequest: Sendable, Hashable {
         body = JSONValue.object(request).encoded
     }
 
+    /// Whether a message with all of the content is within the limit.
+    static func fits(_ content: DeliveryContent) -> Bool {
+        let times = Times(ttlSeconds: 2_419_200, nowSeconds: 1_795_000_000)
+        return JSONValue.object(message(content, times)).encoded.count <= messageBytesMax
+    }
+
     private struct Times {
         var ttlSeconds: Int64
         var nowSeconds: Int64

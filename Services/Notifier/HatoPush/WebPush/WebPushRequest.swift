@@ -45,6 +45,11 @@ public struct WebPushRequest: Sendable, Hashable {
         }
     }
 
+    /// Whether a text with all of the content is within the limit.
+    static func fits(_ content: DeliveryContent) -> Bool {
+        plaintext(content, nil).count <= WebPushEncryption.plaintextBytesMax
+    }
+
     /// From 0 to four weeks.
     static func ttlSeconds(until expiresAt: Int64, now: Int64) -> Int64 {
         let (left, isOver) = expiresAt.subtractingReportingOverflow(now)

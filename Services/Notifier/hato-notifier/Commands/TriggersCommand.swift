@@ -26,7 +26,8 @@ struct TriggersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: Notifier.Triggers.Set.summary,
             discussion: """
-                --shipped chat needs a category: categories set --shipped quick-replies. The file holds the trigger as JSON, e.g. {"id":"chat-message","pattern":"/chats/{chat}/messages/{id}",\
+                --shipped chat needs a category: categories set --shipped quick-replies. The file holds the trigger as \
+                JSON, e.g. {"id":"chat-message","pattern":"/chats/{chat}/messages/{id}",\
                 "on":["created"],"recipients":{"uidsAt":"/chats/{chat}/members"},"notification":\
                 {"title":"{after.senderName}さんからのメッセージ","body":"{after.text}"}}
                 """)
