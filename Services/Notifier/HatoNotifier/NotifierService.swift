@@ -69,7 +69,8 @@ final class NotifierService: Sendable {
         feeds = messages.map { [budget] in TriggerFeeds($0, outbox, budget, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
-        effects = EffectRunner(configuration, outbox, accounts?.current, EffectReports(metrics: responses, notices: notices))
+        effects = EffectRunner(
+            configuration, outbox, accounts?.current, EffectReports(metrics: responses, notices: notices))
         withdrawals = Withdrawals(outbox, logger: logger)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })

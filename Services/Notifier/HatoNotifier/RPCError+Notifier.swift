@@ -32,7 +32,7 @@ extension NotifierError: RPCErrorConvertible {
     /// How to set a category that comes along.
     private static func shipped(_ id: String) -> String {
         let name = ShippedCategories.allCases.first { (try? $0.request().id) == id }?.rawValue
-        return name.map { ": hato-notifier categories set --shipped \($0)" } ?? ""
+        return name.map { " (hato-notifier categories set --shipped \($0))" } ?? ""
     }
 
     var rpcError: RPCError {
@@ -70,7 +70,7 @@ extension NotifierError: RPCErrorConvertible {
         case .unknownCategory(let id):
             .invalidArgument(
                 "category", reason: "unknown_category",
-                "There is no category \"\(id)\"; notifier.categories.set makes one" + Self.shipped(id))
+                "There is no category \"\(id)\"\(Self.shipped(id)); notifier.categories.set makes one")
         case .categoryNotFound(let id):
             .notFound(reason: "category_not_found", "There is no category \"\(id)\"")
         case .categoryUsed(let id):

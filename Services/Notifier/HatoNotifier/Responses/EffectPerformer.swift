@@ -92,8 +92,8 @@ struct EffectPerformer: Sendable {
         let database = try effect.database.map { try DatabaseName($0) }
         let bytesMax = limits.effectBytesMax
         func stands(_ value: JSONValue, at path: TreePath) async throws -> Bool {
-            guard let found = try await tree.value(path, in: database, bytesMax: Self.foundBytesMax) else { return false }
-            return WrittenValue.isWritten(value, in: found)
+            let found = try await tree.value(path, in: database, bytesMax: Self.foundBytesMax)
+            return found.map { WrittenValue.isWritten(value, in: $0) } ?? false
         }
         switch effect.kind {
         case .push: return false
