@@ -19,8 +19,8 @@ enum EffectOutcome: Sendable, Hashable {
     }
 }
 
-/// Performs effects, each as the user that chose the action. One that may have been performed before is looked for first:
-/// a push by its key, what is set by its value.
+/// Performs effects, each as the user that chose the action. One that may have been performed before is looked for
+/// first: a push by its key, what is set by its value.
 struct EffectPerformer: Sendable {
     let tree: UserTree
     let accounts: CurrentAccounts
