@@ -42,8 +42,8 @@ struct EffectTemplate: Sendable {
         }
     }
 
-    /// Whether an effect reads the thread of its notification, and writes nothing to the tree. Throws `RPCError` when it
-    /// is another one as well.
+    /// Whether an effect reads the thread of its notification, and writes nothing to the tree. Throws `RPCError` when
+    /// it is another one as well.
     static func reads(_ effect: Notifier.ActionEffect, at parameter: String) throws(RPCError) -> Bool {
         guard let read = effect.read else { return false }
         guard read, effect.push == nil, effect.set == nil, effect.update == nil else { throw notOne(parameter) }

@@ -164,7 +164,7 @@ struct Responding: Sendable {
         guard let thread = record.options?.thread else {
             throw ArgumentError(reason: "no_thread", "The notification has no thread")
         }
-        try draft.setCount(0, of: UserThread(uid: responder.uid, thread: thread))
+        try ThreadSteps.setCount(0, of: UserThread(uid: responder.uid, thread: thread), in: &draft)
     }
 
     /// Throws `ArgumentError` when what fills the path is no key.
