@@ -160,9 +160,9 @@ struct InteractiveNotifications {
     @Test func repliesOfTheChatTriggerAreInTheChatOnce() async throws {
         try await running(["--rules", "chat", "--triggers", "chat"]) { part in
             var users: [Auth.Session] = []
-            for name in ["マスオ", "サザエ"] {
+            for (name, phone) in [("マスオ", "masuo"), ("サザエ", "sazae")] {
                 let user = try #require(try await part.call(Auth.SignUp(displayName: name), of: .auth).session)
-                try await part.addPhone(name, of: user)
+                try await part.addPhone(phone, of: user)
                 users.append(user)
             }
             let masuo = TestStack.Identity.user(idToken: users[0].idToken)
@@ -179,16 +179,16 @@ struct InteractiveNotifications {
                         ]), of: .messages, as: masuo)
             }
             try await say("いまから帰ります")
-            var reply = try await part.push(to: "サザエ").respond
+            var reply = try await part.push(to: "sazae").respond
             (reply.action, reply.text) = ("REPLY", "おかえり")
             #expect(try await part.call(reply) == .init(effect: .done))
             #expect(try await part.call(reply) == .init(effect: .done))
             // The reply is a message: its push has no other author.
-            let push = try await part.push(to: "マスオ").message
+            let push = try await part.push(to: "masuo").message
             #expect(push["data"]?["body"] == "おかえり" && push["data"]?["category"] == "QUICK6")
             _ = try await part.call(
                 Notifier.QuickReplies.Set(texts: ["了解", "すぐ行く"]), as: .user(idToken: users[0].idToken))
-            var quick = try await part.push(to: "マスオ").respond
+            var quick = try await part.push(to: "masuo").respond
             quick.quickReply = 1
             #expect(try await part.call(quick) == .init(effect: .done))
             let messages = try await part.node("/chats/c1/messages").object?.members.map(\.value) ?? []

@@ -32,7 +32,7 @@ import Testing
                 return try JSONParser.parse(Array((message["data"]?["hato"]?.string ?? "").utf8))
             }
             let first = try await write("m1")
-            #expect(first["notification"]?["body"] == "m1" && first["apns"]?["payload"]?["aps"]?["badge"] == 1)
+            #expect(first["data"]?["body"] == "m1" && first["apns"]?["payload"]?["aps"]?["badge"] == 1)
             // Read on another device.
             try await stack.set("/chats/c1/unread/\(tara.uid)", 0, as: tara)
             let read = try await withdrawn(after: 1)

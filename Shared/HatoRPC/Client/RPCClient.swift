@@ -49,7 +49,7 @@ public final class RPCClient: Sendable {
         }
     }
 
-    /// The same of a method by name.
+    /// The same of a method by name. Throws as that.
     public func resultText(method: String, params: JSONObject, bytesMax: Int) async throws -> [UInt8] {
         try await waiting(method, params, responseBytesMax: bytesMax) { .result($0) }
     }

@@ -77,9 +77,6 @@ import Testing
             let error = await refusal { _ = try await notifier.client.call(Notifier.Categories.Set(category)) }
             return [error?.reason, error?.data["parameter"]?.string]
         }
-        func refusedEffect(_ effect: Notifier.ActionEffect, at index: Int = 2) async -> [String?] {
-            await refused { $0.actions[index].effect = effect }
-        }
         #expect(await refused { $0.id = "" } == ["invalid_key", "id"])
         #expect(await refused { $0.actions = [] } == ["invalid_action", "actions"])
         #expect(
@@ -102,6 +99,22 @@ import Testing
         #expect(
             await refused { ($0.actions[0].quickReply, $0.actions[1].quickReply) = (0, 0) }
                 == ["invalid_quick_reply", "actions.1.quickReply"])
+        #expect(try await notifier.client.call(Notifier.Categories.List()).categories.isEmpty)
+        await notifier.stop()
+        await auth.stop()
+    }
+
+    @Test func wrongEffectsAreRefusedByName() async throws {
+        let auth = try await RespondingWorld.startAuth()
+        let notifier = try await RespondingWorld.start(auth, channels: [channel]) {
+            $0.limits.categoryBytesMax = 2_000
+        }
+        func refusedEffect(_ effect: Notifier.ActionEffect, at index: Int = 2) async -> [String?] {
+            var category = Self.marryMe
+            category.actions[index].effect = effect
+            let error = await refusal { _ = try await notifier.client.call(Notifier.Categories.Set(category)) }
+            return [error?.reason, error?.data["parameter"]?.string]
+        }
         let long = JSONValue.string(String(repeating: "a", count: 2_000))
         #expect(await refusedEffect(.init(set: .init(path: "/a", value: long))) == ["too_big", "actions"])
         var both = Notifier.ActionEffect(set: .init(path: "/a", value: 1))

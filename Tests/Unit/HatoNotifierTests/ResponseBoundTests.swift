@@ -175,7 +175,7 @@ import Testing
         await world.stop()
     }
 
-    @Test func reportsAreForgottenInPages() async throws {
+    @Test func reportsGoInPages() async throws {
         let outbox = try await Outbox.test(try MemoryStore(), TestClock())
         try await outbox.addDevice("d1", of: "u1")
         let id = try await outbox.send("a")
@@ -185,8 +185,8 @@ import Testing
                 limits: outbox.limits)
             _ = try await outbox.change { try responding.apply(to: &$0) }
         }
-        #expect(try await !outbox.change { try $0.forgetResponses(to: id, limit: 2) })
-        #expect(try await outbox.change { try $0.forgetResponses(to: id, limit: 2) })
+        #expect(try await !outbox.change { try ResponseRecord.forgetAll(of: id, limit: 2, in: &$0) })
+        #expect(try await outbox.change { try ResponseRecord.forgetAll(of: id, limit: 2, in: &$0) })
         #expect(try await outbox.store.read { try $0.count(.response) } == 0)
     }
 

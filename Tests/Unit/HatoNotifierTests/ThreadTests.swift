@@ -399,27 +399,6 @@ import Testing
         #expect(try outbox.store.snapshot().count(.shown) == 0 && outbox.store.snapshot().count(.badge) == 0)
     }
 
-    @Test func aUserWhoseDevicesAreInTwoPagesGetsItOnBoth() async throws {
-        let outbox = try await Outbox.test(MemoryStore(), clock)
-        let users = (1...255).map { "u\($0)" } + ["last"]
-        for user in users { try await outbox.addDevice("d-\(user)", of: user) }
-        try await outbox.addDevice("d-more", of: "last")
-        let id = try await send("1", outbox) { ($0.recipients, $0.isCounted) = (.uids(users), false) }
-        func rounds() async throws -> [DeliveryContent] {
-            var contents: [DeliveryContent] = []
-            while case let leases = try await outbox.lease(limit: 100).leases, !leases.isEmpty {
-                for lease in leases { try await outbox.record(delivered, of: lease) }
-                contents += leases.map(\.delivery.content)
-            }
-            return contents
-        }
-        _ = try await rounds()
-        let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        _ = try await withdrawals.withdraw(.notification(id)) { _ = try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
-        let silent = try await rounds()
-        #expect(silent.count == 257 && silent.allSatisfy { $0.hato.withdraw == [id] })
-    }
-
     @Test func aThreadIsWithdrawnWithWhatItCounts() async throws {
         let outbox = try await outbox(MemoryStore())
         let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

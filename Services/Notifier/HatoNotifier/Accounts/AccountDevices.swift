@@ -28,7 +28,7 @@ final class AccountDevices: AccountDependents {
 
     /// Drops what waits for devices that are gone, until the task is cancelled. No refusal waits for it.
     func dropDeliveries() async {
-        for await device in gone { await outbox.dropDeliveriesIfPossible(of: device, notices) }
+        for await device in gone { await notices.dropDeliveries(of: device, outbox) }
     }
 
     func changes(
@@ -131,12 +131,12 @@ final class AccountDevices: AccountDependents {
     }
 }
 
-extension Outbox {
-    /// Of a device that is gone. A failure is no failure of what removed it, which is done: deliveries of devices that
-    /// are gone are dropped when they are due, too.
-    func dropDeliveriesIfPossible(of device: String, _ notices: ThrottledNotices) async {
-        do { try await dropDeliveries(of: device) } catch {
-            notices.notice(
+extension ThrottledNotices {
+    /// Drops the deliveries of a device that is gone. A failure is no failure of what removed it, which is done:
+    /// deliveries of devices that are gone are dropped when they are due, too.
+    func dropDeliveries(of device: String, _ outbox: Outbox) async {
+        do { try await outbox.dropDeliveries(of: device) } catch {
+            notice(
                 .undroppedDeliveries, "deliveries of a device that is gone stay until they are due",
                 ["device": "\(device)", "error": "\(error)"], level: .error)
         }

@@ -54,14 +54,14 @@ extension StoreReading {
     }
 }
 
-extension OutboxDraft {
+extension CategoryRecord {
     /// The category of a notification that is being accepted: from now on its actions stay as they are. Nil when it is
     /// not there any more: its notifications go without actions.
-    mutating func use(category id: String?) throws -> String? {
-        guard let id, var record = try transaction.category(id), !record.isRemoved else { return nil }
+    static func use(_ id: String?, in draft: inout OutboxDraft) throws -> String? {
+        guard let id, var record = try draft.transaction.category(id), !record.isRemoved else { return nil }
         if !record.isUsed {
             record.isUsed = true
-            writes.put(CategoryRecord.key(id), record)
+            draft.writes.put(key(id), record)
         }
         return id
     }

@@ -55,7 +55,7 @@ struct DeviceMethods: NotifierMethods {
             try writes.apply(to: transaction)
             return registered
         }.outcome
-        for device in registered.gone { await outbox.dropDeliveriesIfPossible(of: device, notices) }
+        for device in registered.gone { await notices.dropDeliveries(of: device, outbox) }
         return registered.result
     }
 
@@ -128,7 +128,7 @@ struct DeviceMethods: NotifierMethods {
             device.delete(in: &writes)
             try writes.apply(to: transaction)
         }
-        await outbox.dropDeliveriesIfPossible(of: name, notices)
+        await notices.dropDeliveries(of: name, outbox)
         return Empty()
     }
 

@@ -38,7 +38,7 @@ struct Acceptance {
             data: new.data,
             collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
             path: new.path, recipients: devices.count,
-            idempotencyKey: idempotencyKey?.bytes, category: try draft.use(category: new.category))
+            idempotencyKey: idempotencyKey?.bytes, category: try CategoryRecord.use(new.category, in: &draft))
         notification.hasOrigin = new.originKey != nil
         notification.cut = new.cut
         var accepted = AcceptedNotification(notification: id, recipients: devices.count)
@@ -87,7 +87,7 @@ struct Acceptance {
                 localized: new.localized, data: new.data,
                 collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
                 path: new.path, recipients: part.total,
-                idempotencyKey: key.bytes, category: try draft.use(category: new.category))
+                idempotencyKey: key.bytes, category: try CategoryRecord.use(new.category, in: &draft))
             notification.hasOrigin = new.originKey != nil
             notification.cut = new.cut
             draft.begin(notification)

@@ -176,7 +176,7 @@ private struct Purge {
         }
         // Repetitions are known, and parts may come, for as long as otherwise.
         if let notification, isEarly, try !damaged.isEmpty || isIncomplete(notification, transaction) { return }
-        guard try draft.forgetResponses(to: id, limit: Self.responsesMax) else {
+        guard try ResponseRecord.forgetAll(of: id, limit: Self.responsesMax, in: &draft) else {
             // The rest is for the next transaction.
             return draft.writes.put(row.key)
         }

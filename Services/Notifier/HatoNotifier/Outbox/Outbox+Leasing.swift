@@ -44,7 +44,7 @@ extension Outbox {
             }
             return round
         }
-        leased.leases = addReplyTokens(to: leased.leases)
+        leased.leases = ReplyTokens(self).add(to: leased.leases)
         return leased
     }
 }

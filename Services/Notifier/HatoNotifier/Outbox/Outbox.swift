@@ -37,14 +37,6 @@ final class Outbox: Sendable {
     /// Rings when there is something to withdraw.
     let withdrawalBell = Bell()
 
-    /// Called when something may have become due. Members of a struct: a closure that stands in the lock itself is
-    /// wrapped once more each time it is taken out.
-    private struct Wakes {
-        var dispatcher: @Sendable () -> Void = {}
-        /// With the time of the earliest lane that came.
-        var queue: @Sendable (ProviderQueue, _ dueAt: Int64) -> Void = { _, _ in }
-    }
-
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
     /// holder is gone.
     static func open(
@@ -60,13 +52,6 @@ final class Outbox: Sendable {
         try await outbox.reclaimLeases()
         try await outbox.dropExcess()
         return outbox
-    }
-
-    private struct RowCounts: Sendable {
-        var unfinished: Int
-        var givenUp: Int
-        var unreadable: Int
-        var waiting: WaitingCounts
     }
 
     private init(
@@ -212,4 +197,19 @@ extension ThrottledNotices {
             .fullOutbox, "pending-max deliveries wait; the oldest of the user with the most are dropped",
             ["pending-max": "\(max)", "dropped": "\(dropped.count)", "uid": "\(dropped.uid)"], level: .warning)
     }
+}
+
+/// Called when something may have become due. Members of a struct: a closure that stands in the lock itself is
+/// wrapped once more each time it is taken out.
+private struct Wakes {
+    var dispatcher: @Sendable () -> Void = {}
+    /// With the time of the earliest lane that came.
+    var queue: @Sendable (ProviderQueue, _ dueAt: Int64) -> Void = { _, _ in }
+}
+
+private struct RowCounts: Sendable {
+    var unfinished: Int
+    var givenUp: Int
+    var unreadable: Int
+    var waiting: WaitingCounts
 }

@@ -15,8 +15,8 @@ struct OutboxDraft {
     private var deadChange = 0
     /// Whether something may be due that was not before.
     private var hasEnqueued = false
-    /// The provider queues in which something may be due that was not before, each with the earliest time of a lane that
-    /// came.
+    /// The provider queues in which something may be due that was not before, each with the earliest time of a lane
+    /// that came.
     private var wokenQueues: [String: Int64] = [:]
     /// Rows that could not be read, and were not known before.
     private var unreadable: [RecordKey] = []

@@ -75,7 +75,7 @@ struct ProviderQueues: Sendable {
                 .flatMap { LaneRow($0.key)?.time }
             return round
         }
-        leased.leases = outbox.addReplyTokens(to: leased.leases)
+        leased.leases = ReplyTokens(outbox).add(to: leased.leases)
         return leased
     }
 

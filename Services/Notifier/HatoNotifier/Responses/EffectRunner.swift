@@ -92,7 +92,7 @@ actor EffectRunner {
     private func beginDue(_ group: inout DiscardingTaskGroup) async throws -> Int64? {
         let free = Self.underWayMax - underWay.count
         guard free > 0 else { return nil }
-        let due = try await outbox.dueEffects(besides: underWay, limit: free)
+        let due = try await EffectRows(outbox).due(besides: underWay, limit: free)
         if due.hasStray { ring.yield() }
         for effect in due.effects where underWay.insert(effect.uid).inserted {
             group.addTask { await self.perform(effect) }
@@ -112,7 +112,7 @@ actor EffectRunner {
         case .again: break
         }
         do {
-            let result = try await outbox.effectEnded(effect, outcome)
+            let result = try await EffectRows(outbox).ended(effect, outcome)
             metrics.effectEnded(outcome)
             if let result {
                 for waiter in waiting.removeValue(forKey: effect.key)?.values.map(\.self) ?? [] {
@@ -164,8 +164,13 @@ extension ResponseRecord {
     var result: Notifier.Respond.Result { .init(effect: effect, reason: reason) }
 }
 
-extension Outbox {
-    struct DueEffects: Sendable {
+/// The rows of effects that are not done yet.
+private struct EffectRows: Sendable {
+    private let outbox: Outbox
+
+    init(_ outbox: Outbox) { self.outbox = outbox }
+
+    struct Due: Sendable {
         var effects: [EffectRecord] = []
         /// When the next one is due; nil when none waits for a time.
         var next: Int64?
@@ -173,7 +178,7 @@ extension Outbox {
         var hasStray = false
     }
 
-    fileprivate struct StrayRow: Sendable {
+    struct StrayRow: Sendable {
         var row: RecordKey
         /// The effect, where it cannot be read.
         var unreadable: RecordKey?
@@ -181,25 +186,28 @@ extension Outbox {
 
     /// The effects that are due, the longest waiting first, and one of each user that is not among `users`. Rows that
     /// lead to none go, and effects that cannot be read are set aside.
-    func dueEffects(besides users: Set<String>, limit: Int) async throws -> DueEffects {
-        let now = time.now()
-        let (found, stray) = try await store.read { snapshot in try snapshot.dueEffects(besides: users, now, limit) }
+    func due(besides users: Set<String>, limit: Int) async throws -> Due {
+        let now = outbox.time.now()
+        let (found, stray) = try await outbox.store.read { snapshot in
+            try snapshot.dueEffects(besides: users, now, limit)
+        }
         guard !stray.isEmpty else { return found }
         var due = found
         due.hasStray = true
-        try await change { draft in
+        try await outbox.change { draft in
             for stray in stray {
                 draft.writes.delete(stray.row)
-                if let key = stray.unreadable { try draft.setAside(effect: key) }
+                if let key = stray.unreadable { try Self.setAside(key, in: &draft) }
             }
         }
         return due
     }
 
     /// Records what came of an attempt; returns the result when the effect has ended.
-    func effectEnded(_ effect: EffectRecord, _ outcome: EffectOutcome) async throws -> Notifier.Respond.Result? {
-        let delay = policy.backoff.delay(afterAttempt: effect.attempts + 1, random: randomFraction(), floor: nil)
-        return try await change { draft in
+    func ended(_ effect: EffectRecord, _ outcome: EffectOutcome) async throws -> Notifier.Respond.Result? {
+        let delay = outbox.policy.backoff.delay(
+            afterAttempt: effect.attempts + 1, random: outbox.randomFraction(), floor: nil)
+        return try await outbox.change { draft in
             guard try draft.transaction.contains(effect.key) else { return nil }
             draft.writes.delete(effect.dueKey)
             var result = Notifier.Respond.Result(effect: .done)
@@ -228,19 +236,18 @@ extension Outbox {
             return result
         }
     }
-}
 
-extension OutboxDraft {
     /// An effect that cannot be read will not be done.
-    fileprivate mutating func setAside(effect key: RecordKey) throws {
-        try setAside(key)
+    private static func setAside(_ key: RecordKey, in draft: inout OutboxDraft) throws {
+        try draft.setAside(key)
         var reader = RecordKeyReader(key.bytes)
         guard let uid = reader.text(), let notification = reader.text() else { return }
         let responseKey = ResponseRecord.key(notification, uid)
-        if var response = try transaction.readable(ResponseRecord.self, responseKey), response.effect == .pending {
-            (response.effect, response.reason) = (.refused, "unreadable")
-            writes.put(responseKey, response)
-        }
+        guard var response = try draft.transaction.readable(ResponseRecord.self, responseKey),
+            response.effect == .pending
+        else { return }
+        (response.effect, response.reason) = (.refused, "unreadable")
+        draft.writes.put(responseKey, response)
     }
 }
 
@@ -250,8 +257,8 @@ extension StoreReading {
 
     fileprivate func dueEffects(
         besides users: Set<String>, _ now: Int64, _ limit: Int
-    ) throws -> (Outbox.DueEffects, [Outbox.StrayRow]) {
-        var (due, stray, users) = (Outbox.DueEffects(), [Outbox.StrayRow](), users)
+    ) throws -> (EffectRows.Due, [EffectRows.StrayRow]) {
+        var (due, stray, users) = (EffectRows.Due(), [EffectRows.StrayRow](), users)
         let end = RecordKey(.effectDue).with(time: now + 1)
         for row in try rows(RecordKey(.effectDue), before: end, limit: Self.dueRowsMax) {
             guard due.effects.count < limit else { break }

@@ -80,7 +80,8 @@ struct QuickReplyMethods: NotifierMethods {
     ) async throws -> Outcome {
         guard case .user(let user) = caller else {
             throw RPCError.invalidParams(
-                "as", "The administrator key has no quick replies of its own; say whose with as")
+                "as",
+                "The administrator key has no quick replies of its own; say whose with as, e.g. {\"uid\": \"masuo\"}")
         }
         guard let effects = service.effects else { throw NotifierError.noKeyForEffects }
         do { return try await body(QuickReplyTexts(tree: effects.tree), user) } catch let error as RPCError

@@ -1,12 +1,17 @@
 import HatoModel
 import HatoPush
 
-extension Outbox {
+/// Gives pushes what their apps respond with.
+struct ReplyTokens {
+    private let outbox: Outbox
+
+    init(_ outbox: Outbox) { self.outbox = outbox }
+
     /// What the app of each device needs to respond: the id of the notification and a reply token. A push without text,
     /// and one to a token without a user, has none.
-    func addReplyTokens(to leases: [Lease]) -> [Lease] {
-        guard let replyKey else { return leases }
-        let now = time.now()
+    func add(to leases: [Lease]) -> [Lease] {
+        guard let replyKey = outbox.replyKey else { return leases }
+        let now = outbox.time.now()
         return leases.map { lease in
             let content = lease.delivery.content
             guard !content.uid.isEmpty, !content.text.isEmpty else { return lease }

@@ -146,7 +146,7 @@ struct Responding: Sendable {
                     try readThread(of: record, in: &draft)
                     response.effect = .done
                 } else {
-                    try begin(effect, chosen, of: record, device, in: &draft)
+                    try begin(effect, chosen, of: (record, device), in: &draft)
                     response.effect = .pending
                 }
             } catch let error as ArgumentError {
@@ -169,9 +169,10 @@ struct Responding: Sendable {
 
     /// Throws `ArgumentError` when what fills the path is no key.
     private func begin(
-        _ effect: Notifier.ActionEffect, _ chosen: Chosen, of record: NotificationRecord, _ device: DeviceRecord?,
-        in draft: inout OutboxDraft
+        _ effect: Notifier.ActionEffect, _ chosen: Chosen,
+        of target: (notification: NotificationRecord, device: DeviceRecord?), in draft: inout OutboxDraft
     ) throws {
+        let record = target.notification
         let template = try EffectTemplate(effect, at: "effect", hasText: true)
         let fills = template.fills { place in
             switch place {
@@ -188,7 +189,7 @@ struct Responding: Sendable {
             path: try template.filledPath(with: fills), value: template.write.value, fills: fills,
             respondedAt: draft.now, dueAt: draft.now)
         pending.device = responder.device
-        pending.locale = device?.locale
+        pending.locale = target.device?.locale
         pending.quickReply = chosen.quickReply
         pending.database = template.write.database
         let waiting = try draft.transaction.keys(

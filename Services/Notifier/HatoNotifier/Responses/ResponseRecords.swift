@@ -108,11 +108,11 @@ struct EffectRecord: FieldObject, Hashable {
     static let dueTimeBytes = 8
 }
 
-extension OutboxDraft {
+extension ResponseRecord {
     /// Forgets what users reported of a notification that goes, a page of it. Returns whether that was all.
-    mutating func forgetResponses(to notification: String, limit: Int) throws -> Bool {
-        let keys = try transaction.keys(ResponseRecord.prefix(notification), limit: limit)
-        for key in keys { writes.delete(key) }
+    static func forgetAll(of notification: String, limit: Int, in draft: inout OutboxDraft) throws -> Bool {
+        let keys = try draft.transaction.keys(prefix(notification), limit: limit)
+        for key in keys { draft.writes.delete(key) }
         return keys.count < limit
     }
 }

@@ -79,8 +79,8 @@ struct ShownRecord: FieldObject, Hashable {
 struct OriginRecord: FieldObject, Hashable {
     /// The newest last.
     var notifications: [String]
-    /// Where the deletion, or the reading of a thread, stands among the changes: notifications of earlier ones may still
-    /// be accepted.
+    /// Where the deletion, or the reading of a thread, stands among the changes: notifications of earlier ones may
+    /// still be accepted.
     var deleted: ChangePosition?
 
     /// One node seldom fires a trigger so often within the days that notifications are kept.
