@@ -31,6 +31,8 @@ struct RespondingWorld {
         try await TestNotifier.start(messages: messages, store: store, channels: channels) { configuration in
             configuration.auth = RPCClientConfiguration(host: "127.0.0.1", port: auth.port)
             configuration.authKey = FakeAuth.key
+            // A loaded machine is no effect that waits.
+            configuration.limits.effectWaitMsMax = 600_000
             change(&configuration)
         }
     }

@@ -105,11 +105,13 @@ import Testing
             (["a": 1, "b": ["x", nil]], ["b": ["0": "x"], "a": 1], true),
             (["a": [".sv": "timestamp"], ".priority": 3], ["a": 1_795_000_000_000], true),
             (["a": [".value": "x", ".priority": 1]], ["a": "x"], true), (nil, nil, true), ([:], nil, true),
+            // The time of an earlier one.
+            (["a": [".sv": "timestamp"]], ["a": 1_794_999_000_000], false),
             (["a": 1], ["a": 1, "b": 2], false), (["a": 1], ["a": 2], false), (["a": [".sv": "timestamp"]], nil, false),
             (["a": 1], "a", false), ("a", ["a": 1], false), (["a": [".sv": "timestamp"]], ["a": "x"], false),
         ] as [(JSONValue, JSONValue, Bool)])
     func whatIsWrittenIsKnown(_ value: JSONValue, _ found: JSONValue, _ isWritten: Bool) {
-        #expect(WrittenValue.isWritten(value, in: found) == isWritten)
+        #expect(WrittenValue.isWritten(value, in: found, since: 1_795_000_000_000) == isWritten)
     }
 
     // MARK: Reading a thread
@@ -155,11 +157,23 @@ import Testing
 
     // MARK: Recipients
 
-    @Test func aUserIsLookedForOnceAtATime() {
+    /// The phone and the tablet of a user report at once.
+    @Test func aUserIsLookedForOnceAtATimeAndOthersWait() async {
         let scans = RecipientScans()
-        #expect(scans.begin("u1") && !scans.begin("u1") && scans.begin("u2"))
-        scans.end("u1")
-        #expect(scans.begin("u1"))
+        #expect(await scans.begin("u1"))
+        #expect(await scans.begin("u2"))
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    let hasTurn = await scans.begin("u1")
+                    if hasTurn { scans.end("u1") }
+                    return hasTurn
+                }
+            }
+            scans.end("u1")
+            for await hasTurn in group { #expect(hasTurn) }
+        }
+        #expect(await scans.begin("u1"))
     }
 
     @Test func reportsWithAnIDTokenCountOnce() async throws {

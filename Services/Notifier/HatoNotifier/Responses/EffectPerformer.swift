@@ -93,7 +93,7 @@ struct EffectPerformer: Sendable {
         let bytesMax = limits.effectBytesMax
         func stands(_ value: JSONValue, at path: TreePath) async throws -> Bool {
             let found = try await tree.value(path, in: database, bytesMax: Self.foundBytesMax)
-            return found.map { WrittenValue.isWritten(value, in: $0) } ?? false
+            return found.map { WrittenValue.isWritten(value, in: $0, since: effect.respondedAt) } ?? false
         }
         switch effect.kind {
         case .push: return false

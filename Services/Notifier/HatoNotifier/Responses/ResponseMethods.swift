@@ -52,9 +52,9 @@ struct ResponseMethods: NotifierMethods {
         }
         let notification = request.notification
         if let known = try await store.read({ try $0.knownResponder(user, to: notification) }) { return known }
-        guard service.recipientScans.begin(user.uid) else {
+        guard await service.recipientScans.begin(user.uid) else {
             throw RPCError.resourceExhausted(
-                reason: "busy", "Another response of this user to a notification is being looked at; try again",
+                reason: "busy", "Many responses of this user to notifications are being looked at; try again",
                 retryAfterMs: 1_000)
         }
         defer { service.recipientScans.end(user.uid) }
@@ -73,11 +73,37 @@ struct ResponseMethods: NotifierMethods {
 
 /// The users for whom the deliveries of a notification are being looked through, which can be many: one at a time each.
 final class RecipientScans: Sendable {
-    private let users = Mutex<Set<String>>([])
+    /// Those that wait for their turn, of each user that has one.
+    private let users = Mutex<[String: [CheckedContinuation<Bool, Never>]]>([:])
+    private static let waitingMax = 32
 
-    /// False when one is under way.
-    func begin(_ uid: String) -> Bool { users.withLock { $0.insert(uid).inserted } }
-    func end(_ uid: String) { users.withLock { _ = $0.remove(uid) } }
+    /// Waits for a turn of the user, which `end` ends. False: too many wait.
+    func begin(_ uid: String) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let hasTurn: Bool? = users.withLock { users in
+                guard let waiting = users[uid] else {
+                    users[uid] = []
+                    return true
+                }
+                guard waiting.count < Self.waitingMax else { return false }
+                users[uid] = waiting + [continuation]
+                return nil
+            }
+            if let hasTurn { continuation.resume(returning: hasTurn) }
+        }
+    }
+
+    func end(_ uid: String) {
+        let next = users.withLock { users -> CheckedContinuation<Bool, Never>? in
+            guard let waiting = users[uid], let first = waiting.first else {
+                users[uid] = nil
+                return nil
+            }
+            users[uid] = Array(waiting.dropFirst())
+            return first
+        }
+        next?.resume(returning: true)
+    }
 }
 
 extension ReportedChoice {

@@ -2,14 +2,20 @@ import HatoModel
 
 /// Compares what is written with what stands in the tree.
 enum WrittenValue {
-    /// Whether a node is what writing `value` makes: the same leaves, and a number for a timestamp. Priorities do not
-    /// count.
-    static func isWritten(_ value: JSONValue, in found: JSONValue) -> Bool {
+    /// How far the clocks of two services may be apart, in milliseconds.
+    private static let clocks: Int64 = 60_000
+
+    /// Whether a node is what writing `value` since a time makes: the same leaves, and no older number for a timestamp.
+    /// Priorities do not count. `time` in milliseconds since 1970.
+    static func isWritten(_ value: JSONValue, in found: JSONValue, since time: Int64) -> Bool {
         let value = leaf(value)
-        if value.object?[".sv"] != nil { return found.number != nil }
+        if value.object?[".sv"] != nil {
+            let (oldest, isBefore) = time.subtractingReportingOverflow(clocks)
+            return found.number.map { isBefore || $0 >= Double(oldest) } ?? false
+        }
         guard let wanted = children(of: value) else { return value == found }
         guard let present = children(of: found), present.count == wanted.count else { return false }
-        return wanted.allSatisfy { key, child in present[key].map { isWritten(child, in: $0) } ?? false }
+        return wanted.allSatisfy { key, child in present[key].map { isWritten(child, in: $0, since: time) } ?? false }
     }
 
     /// A leaf without its priority.

@@ -44,9 +44,35 @@ struct SilentPushes: Sendable {
     /// Browsers show a text of their own for a push that shows nothing, or end the subscription after some of them.
     private static func reaches(_ platform: Notifier.Platform) -> Bool { platform != .webpush }
 
+    /// Adds what is to be said to the silent push that waits for all these devices, so that a user that reads and
+    /// forgets all the time makes no more rows. False: there is none.
+    private func join(
+        _ content: WithdrawalContent, to devices: [DeviceRecord], in draft: inout OutboxDraft
+    ) throws -> Bool {
+        var waiting: String?
+        for device in devices {
+            let lane = Lane(device: device.device, collapseKey: Self.collapseKey)
+            guard let row = try draft.transaction.rows(lane.prefix, limit: 1).first, !draft.hasLeft(row.key),
+                let delivery = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value)),
+                delivery.machine.state == .pending, !draft.hasMoved(delivery.key),
+                waiting == nil || waiting == delivery.notification
+            else { return false }
+            waiting = delivery.notification
+        }
+        guard let waiting,
+            var notification = try draft.transaction.readable(
+                NotificationRecord.self, NotificationRecord.key(waiting)),
+            let former = notification.withdrawal
+        else { return false }
+        notification.withdrawal = content.bounded.adding(former)
+        draft.writes.put(NotificationRecord.key(waiting), notification)
+        return true
+    }
+
     private func send(
         _ content: WithdrawalContent, to devices: [DeviceRecord], in draft: inout OutboxDraft
     ) throws {
+        if try join(content, to: devices, in: &draft) { return }
         var content = content.bounded
         // Many withdrawals soon after each other are one push; the first one of them is not put off.
         var dueAt = [Int64](repeating: draft.now + policy.silentPushDelay.milliseconds, count: devices.count)
