@@ -8,14 +8,17 @@ struct Bench {
     enum Part: String, CaseIterable {
         case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread, auth
         case largeRoom = "large-room"
-        case moving
+        case moving, push
+        case pushMemory = "push-memory"
 
         /// The others are measured only when they are named: they take many minutes and gigabytes.
-        var isUsual: Bool { self != .largeRoom && self != .moving }
+        var isUsual: Bool { self != .largeRoom && self != .moving && self != .pushMemory }
     }
 
     static func main() async {
-        guard let settings = BenchSettings(Array(CommandLine.arguments.dropFirst())) else {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == "sink" { return await runSink(Array(arguments.dropFirst())) }
+        guard let settings = BenchSettings(arguments) else {
             Progress.say(BenchSettings.usage)
             exit(64)
         }
@@ -26,6 +29,17 @@ struct Bench {
             if let path = settings.jsonPath { try table.writeJSON(to: path) }
         } catch {
             Progress.say("failed: \(error)")
+            exit(70)
+        }
+    }
+
+    /// The receiver of the pushes of another process of this program.
+    private static func runSink(_ arguments: [String]) async {
+        do {
+            try OpenFiles.raiseLimit()
+            try await SinkProgram.run(arguments)
+        } catch {
+            Progress.say("the sink failed: \(error)")
             exit(70)
         }
     }
@@ -57,6 +71,8 @@ struct Bench {
                 }.rows
             case .auth: try await AuthBench(settings: settings).measure(&table)
             case .largeRoom: try await onTwoChatStacks(&table)
+            case .push: try await PushBench(settings: settings).measure(&table)
+            case .pushMemory: try await WaitingBench(settings: settings).measure(&table)
             case .moving: try await onStack(&table) { try await MovingBench(settings: settings, stack: $0).rows() }
             }
         }

@@ -1,15 +1,18 @@
 struct BenchSettings: Sendable {
     static let usage = """
         hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--messages N] [--bytes N]
-                   [--accounts N] [--json FILE]
+                   [--accounts N] [--devices N] [--waiting N] [--json FILE]
           --only       \(names(Bench.Part.allCases.filter(\.isUsual))) (all of these), and, when named,
-                       large-room (15 minutes and 10 GB of disk) and moving (15 minutes and 6 GB)
+                       large-room (15 minutes and 10 GB of disk), moving (15 minutes and 6 GB) and
+                       push-memory (10 minutes and 2 GB)
           --seconds    the length of one window (2)
           --windows    each figure is the median of so many windows (5)
           --room-size  messages in the room that is read from (100000)
           --messages   messages of all rooms of large-room, a tenth of them in one (10000000)
           --bytes      of the tree of moving, as JSON (1000000000)
           --accounts   of auth that are imported (100000)
+          --devices    of one message of push (10000)
+          --waiting    deliveries of push-memory that wait (1000000)
           --json       writes the table as JSON too
         """
 
@@ -26,6 +29,8 @@ struct BenchSettings: Sendable {
     var messages = 10_000_000
     var bytes = 1_000_000_000
     var accounts = 100_000
+    var devices = 10_000
+    var waiting = 1_000_000
     var jsonPath: String?
 
     /// The settings of the command line; nil if it does not have the form of `usage`.
@@ -56,6 +61,12 @@ struct BenchSettings: Sendable {
             case "--accounts":
                 guard let accounts = Int(value), accounts >= 1_000 else { return nil }
                 self.accounts = accounts
+            case "--devices":
+                guard let devices = Int(value), 10...10_000 ~= devices else { return nil }
+                self.devices = devices
+            case "--waiting":
+                guard let waiting = Int(value), 10_000...100_000_000 ~= waiting else { return nil }
+                self.waiting = waiting
             case "--json": jsonPath = value
             default: return nil
             }

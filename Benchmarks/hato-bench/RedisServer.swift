@@ -17,7 +17,7 @@ final class RedisServer: Sendable {
 
     /// Nil if Redis is not installed.
     static func start() throws -> RedisServer? {
-        guard let path = find("redis-server") else {
+        guard let path = Programs.find("redis-server") else {
             Progress.say("redis-server is not installed: nothing to compare posts with")
             return nil
         }
@@ -75,7 +75,7 @@ final class RedisServer: Sendable {
 
     /// Posts/s as redis-benchmark drives this server; nil when it is not installed.
     func benchmark(_ shape: LoadShape, posts: Int) throws -> Double? {
-        guard let path = Self.find("redis-benchmark") else { return nil }
+        guard let path = Programs.find("redis-benchmark") else { return nil }
         let text = try Self.output(
             path,
             ["-p", "\(port)", "-c", "\(shape.clients)", "-P", "\(shape.depth)", "-n", "\(posts)", "--csv"] + Self.words)
@@ -95,11 +95,5 @@ final class RedisServer: Sendable {
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: data, as: UTF8.self)
-    }
-
-    private static func find(_ name: String) -> String? {
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
-        return path.split(separator: ":").map { "\($0)/\(name)" }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 }
