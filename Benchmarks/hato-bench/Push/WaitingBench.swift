@@ -18,19 +18,23 @@ struct WaitingBench: Sendable {
         }
         let arguments = folder.setting + (try sinks.apps()) + ["--pending-max", "\(settings.waiting * 2)"]
         let stack = try await TestStack.start(arguments)
-        do { table.rows += try await Blocking.run { try filledRows(stack) }.rows } catch {
+        let empty: [Window]
+        do {
+            let filled = try await Blocking.run { try filledRows(stack) }
+            (table.rows, empty) = (table.rows + filled.table.rows, filled.empty)
+        } catch {
             await stack.kill()
             throw error
         }
         await stack.kill()
-        for row in try await startedRows(arguments, sinks) { table.add(row) }
+        for row in try await startedRows(arguments, sinks, empty) { table.add(row) }
     }
 
     private var waiting: String { "\(Figure.text(Double(settings.waiting))) deliveries that wait" }
 
     // MARK: Filling
 
-    private func filledRows(_ stack: TestStack) throws -> Table {
+    private func filledRows(_ stack: TestStack) throws -> (table: Table, empty: [Window]) {
         var table = Table()
         let pushes = try PushStack(stack)
         try pushes.register(Self.quick, at: .apns(app: PushSinks.app))
@@ -47,16 +51,21 @@ struct WaitingBench: Sendable {
         table.add(Table.Row(what: "push: \(waiting), accepted", value: rate, unit: "deliveries/s"))
         let full = try (0..<settings.windows).map { _ in try sends(pushes, seconds: settings.seconds) }
         guard try pushes.pending() >= settings.waiting else { throw BenchError("not so many deliveries wait") }
-        let what = "push: sends, \(Self.sendsPerSecond)/s"
-        table.add("\(what), an empty outbox", Window(mediansOf: empty), "/s")
-        var row = Table.Row(
-            "\(what), beside \(waiting)", Window(mediansOf: full), "/s", goals: [Goal(.ratio, .atMost(2))])
-        row.ratio = (full.map(\.p99).ratio(to: empty.map(\.p99)), "the p99 of an empty outbox")
-        table.add(row)
+        table.add("\(Self.sends), an empty outbox", Window(mediansOf: empty), "/s")
+        table.add(sendsRow("beside \(waiting), just filled", full, empty))
         let beside = Figure.text(Double(before >> 20))
         table.add(
             try memoryRow("push: memory of the stack (\(beside) MB before), filled with \(waiting)", stack))
-        return table
+        return (table, empty)
+    }
+
+    private static let sends = "push: sends, \(sendsPerSecond)/s"
+
+    private func sendsRow(_ what: String, _ full: [Window], _ empty: [Window]) -> Table.Row {
+        var row = Table.Row(
+            "\(Self.sends), \(what)", Window(mediansOf: full), "/s", goals: [Goal(.ratio, .atMost(2))])
+        row.ratio = (full.map(\.p99).ratio(to: empty.map(\.p99)), "the p99 of an empty outbox")
+        return row
     }
 
     /// The delay of each response counts from the moment the send was due.
@@ -79,15 +88,19 @@ struct WaitingBench: Sendable {
 
     // MARK: Starting
 
-    private func startedRows(_ arguments: [String], _ sinks: PushSinks) async throws -> [Table.Row] {
-        try sinks.silent.silence()
+    private func startedRows(
+        _ arguments: [String], _ sinks: PushSinks, _ empty: [Window]
+    ) async throws -> [Table.Row] {
         let stack = try await start(arguments)
-        let memory: Table.Row
+        let beside: [Table.Row]
         do {
-            memory = try await Blocking.run {
+            beside = try await Blocking.run {
                 let pushes = try PushStack(stack)
-                for _ in 0..<settings.windows { _ = try sends(pushes, seconds: settings.seconds) }
-                return try memoryRow("push: memory of the stack, started with \(waiting)", stack)
+                let full = try (0..<settings.windows).map { _ in try sends(pushes, seconds: settings.seconds) }
+                return [
+                    sendsRow("beside \(waiting), after a start", full, empty),
+                    try memoryRow("push: memory of the stack, started with \(waiting)", stack),
+                ]
             }
         } catch {
             await stack.kill()
@@ -111,12 +124,10 @@ struct WaitingBench: Sendable {
             await stack.kill()
         }
         Progress.say("  the first deliveries: \(firsts.map(Figure.text).joined(separator: ", ")) s")
-        return [
-            memory,
-            Table.Row(
-                what: "push: the first delivery after a start with \(waiting)", value: firsts.median, unit: "s",
-                goals: [Goal(.value, .atMost(5))]),
-        ]
+        let first = Table.Row(
+            what: "push: the first delivery after a start with \(waiting)", value: firsts.median, unit: "s",
+            goals: [Goal(.value, .atMost(5))])
+        return beside + [first]
     }
 
     private func start(_ arguments: [String]) async throws -> TestStack {
