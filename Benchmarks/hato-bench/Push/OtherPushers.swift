@@ -35,7 +35,7 @@ struct OtherPushers: Sendable {
 
     // MARK: aioapns
 
-    /// Python that has aioapns: `HATO_BENCH_PYTHON`, that of `make interop-test`, or that of `PATH`; nil: there is none.
+    /// Python that has aioapns: `HATO_BENCH_PYTHON`, that of `make interop-test`, or that of `PATH`; nil: none has it.
     static func python() -> String? {
         let named = ProcessInfo.processInfo.environment["HATO_BENCH_PYTHON"]
         let candidates = [named, ".venv-interop/bin/python", Programs.find("python3")].compactMap { $0 }
@@ -127,7 +127,7 @@ enum Programs {
         try process.run()
         var seconds = 0.0
         while process.isRunning {
-            if let used = try? ProcessorTime.seconds(of: process.processIdentifier) { seconds = max(seconds, used) }
+            if let used = try? CPUTime.seconds(of: process.processIdentifier) { seconds = max(seconds, used) }
             Pause.milliseconds(2)
         }
         process.waitUntilExit()

@@ -132,5 +132,5 @@ final class PushStack {
         }
     }
 
-    func processorTime() throws -> Double { try ProcessorTime.seconds(of: stack.processIdentifier) }
+    func processorTime() throws -> Double { try CPUTime.seconds(of: stack.processIdentifier) }
 }

@@ -65,7 +65,7 @@ final class SinkLog: @unchecked Sendable {
         changed.withLock { (state.isSilent, state.delay) = (milliseconds == nil, milliseconds ?? 0) }
     }
 
-    /// The requests, those that were repeated, and the time of the last one; when there are so many, or after the limit.
+    /// The requests, those that were repeated, and the time of the last one, when there are so many or at the limit.
     func count(atLeast wanted: Int, within seconds: Double) -> (count: Int, repeated: Int, last: UInt64) {
         let limit = Date(timeIntervalSinceNow: seconds)
         return changed.withLock {

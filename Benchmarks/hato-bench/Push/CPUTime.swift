@@ -1,7 +1,7 @@
 import Foundation
 
 /// The processor time of another process.
-enum ProcessorTime {
+enum CPUTime {
     /// In seconds. Throws when the process has ended, and where there is no such clock.
     static func seconds(of process: Int32) throws -> Double {
         #if os(Linux)
