@@ -24,6 +24,9 @@ public struct DeliveryContent: Sendable, Hashable {
     public var platforms: Notifier.PlatformMembers?
     /// What the app needs of us.
     public var hato = HatoMember()
+    /// What Apple's devices show if the app's extension does not fetch what the notification says, which the push does
+    /// not carry; nil: the push carries it.
+    public var neutralText: String?
 
     /// How a notification is shown.
     public struct Appearance: Sendable, Hashable {

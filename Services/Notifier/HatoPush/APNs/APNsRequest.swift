@@ -122,7 +122,7 @@ public struct APNsRequest: Sendable, Hashable {
     // MARK: Payload
 
     private static func isSilent(_ content: DeliveryContent) -> Bool {
-        content.text.title == nil && content.text.body == nil
+        content.text.title == nil && content.text.body == nil && content.neutralText == nil
     }
 
     /// One with a badge is shown: APNs wants only `content-available` of a push in the background.
@@ -162,13 +162,13 @@ public struct APNsRequest: Sendable, Hashable {
             aps["content-available"] = 1
             return aps
         }
-        aps["alert"] = alert(content.text)
+        aps["alert"] = content.neutralText.map { .string($0) } ?? alert(content.text)
         aps["badge"] = badge
         aps["sound"] = appearance.sound.map { .string($0) }
         aps["thread-id"] = appearance.thread.map { .string($0) }
         aps["category"] = appearance.category.map { .string($0.id) }
-        // Lets the app's extension fetch the image.
-        if appearance.image != nil { aps["mutable-content"] = 1 }
+        // Lets the app's extension fetch the image, or what the notification says.
+        if appearance.image != nil || content.neutralText != nil { aps["mutable-content"] = 1 }
         aps["interruption-level"] = appearance.interruptionLevel.map { .string($0.rawValue) }
         return aps
     }

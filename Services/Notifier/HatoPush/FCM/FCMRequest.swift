@@ -144,9 +144,10 @@ public struct FCMRequest: Sendable, Hashable {
 
     private static func apns(_ content: DeliveryContent, _ times: Times, isDataOnly: Bool) -> JSONObject {
         let appearance = content.appearance
-        let isSilent = content.text.title == nil && content.text.body == nil
+        let isSilent = content.text.title == nil && content.text.body == nil && content.neutralText == nil
         var aps: JSONObject = [:]
         if !isSilent && isDataOnly { aps["alert"] = alert(content.text) }
+        if let text = content.neutralText { aps["alert"] = .string(text) }
         if let badge = appearance.badge { aps["badge"] = .number(Double(badge)) }
         if isSilent {
             aps["content-available"] = 1
@@ -155,8 +156,8 @@ public struct FCMRequest: Sendable, Hashable {
             if let category = appearance.category { aps["category"] = .string(category.id) }
             if let thread = appearance.thread { aps["thread-id"] = .string(thread) }
             if let level = appearance.interruptionLevel { aps["interruption-level"] = .string(level.rawValue) }
-            // Lets the app's extension fetch the image.
-            if appearance.image != nil { aps["mutable-content"] = 1 }
+            // Lets the app's extension fetch the image, or what the notification says.
+            if appearance.image != nil || content.neutralText != nil { aps["mutable-content"] = 1 }
         }
         let ends = times.ttlSeconds == 0 ? 0 : times.nowSeconds + times.ttlSeconds
         let headers: JSONObject = [
