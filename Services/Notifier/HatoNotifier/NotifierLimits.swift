@@ -9,8 +9,7 @@ public struct NotifierLimits: Limits, Hashable {
     public var tokenDevicesMax = 100_000
     /// Users, devices or tokens named in one `send` or trigger.
     public var recipientsMax = 1_000
-    /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and
-    /// counted.
+    /// Devices one notification of a trigger goes to; of its recipients the rest is left out and counted.
     public var deliveriesPerNotificationMax = 10_000
     /// Triggers of the service.
     public var triggersMax = 1_000
@@ -66,6 +65,13 @@ public struct NotifierLimits: Limits, Hashable {
     public var effectWaitMsMax = 10_000
     /// Threads of one user with a count; above, the count that has not changed for the longest time goes.
     public var threadsPerUserMax = 1_000
+    /// Topics of one user; a further one is refused.
+    public var topicsPerUserMax = 1_000
+    /// Devices of one `send` whose deliveries are made at once; those of more, and of a topic, are made in pages of at
+    /// most so many.
+    public var deliveriesAtOnceMax = 1_000
+    /// Notifications whose deliveries are still to be made in pages; a further one is refused.
+    public var fanOutsMax = 1_000
 
     public init() {}
 
@@ -80,7 +86,7 @@ public struct NotifierLimits: Limits, Hashable {
             "recipients-max", \.recipientsMax, 1...100_000, "users, devices or tokens named in one `send` or trigger"),
         Limit(
             "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
-            "devices of one notification; more are refused, and left out of a trigger's recipients"),
+            "devices of one notification of a trigger; more are left out"),
         Limit("triggers-max", \.triggersMax, 1...100_000, "triggers of the service"),
         Limit("types-max", \.typesMax, 1...100_000, "types of the service"),
         Limit("type-fields-max", \.typeFieldsMax, 1...1_000, "fields of a type"),
@@ -139,5 +145,12 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "threads-per-user-max", \.threadsPerUserMax, 1...100_000,
             "threads of one user that count for the badge; above it the longest unchanged count goes"),
+        Limit("topics-per-user-max", \.topicsPerUserMax, 1...100_000, "topics of one user; a further one is refused"),
+        Limit(
+            "deliveries-at-once-max", \.deliveriesAtOnceMax, 1...100_000,
+            "devices of one `send` whose deliveries are made at once; those of more are made in pages"),
+        Limit(
+            "fan-outs-max", \.fanOutsMax, 1...100_000,
+            "notifications whose deliveries are still to be made in pages; a further one is refused"),
     ]
 }

@@ -68,6 +68,8 @@ final class NotifierMetrics: Sendable {
     private let unreadable = Gauge(label: "hato_notifier_records_unreadable")
     private let withdrawn = Counter(label: "hato_notifier_notifications_withdrawn_total")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
+    private let fanOuts = Gauge(label: "hato_notifier_fan_outs_waiting")
+    private let fanOutDeliveries = Counter(label: "hato_notifier_fan_out_deliveries_total")
     private let deliveredSinceStart = Atomic<Int>(0)
     private let droppedSinceStart = Atomic<Int>(0)
     private let incompleteSinceStart = Atomic<Int>(0)
@@ -168,4 +170,7 @@ final class NotifierMetrics: Sendable {
     func recipientsLeftOut(_ count: Int) { leftOut.increment(by: count) }
     func tokensLeftOut(_ count: Int) { invalidTokens.increment(by: count) }
     func feedHadGap() { gaps.increment() }
+    /// Notifications whose deliveries are still to be made in pages.
+    func fanOutsAre(_ count: Int) { fanOuts.record(count) }
+    func madeDeliveries(_ count: Int) { if count > 0 { fanOutDeliveries.increment(by: count) } }
 }

@@ -83,6 +83,7 @@ public final class NotifierServer: Sendable {
         self.server = server
         let dispatcher = Dispatcher(service.outbox, channels: service.channels, results, logger: service.logger)
         let sweeper = Sweeper(service.outbox, logger: service.logger)
+        let fanOut = FanOut(service.outbox, logger: service.logger)
         self.dispatcher = dispatcher
         // These live as long as the server: `shutdown` ends them and waits.
         dispatching = Task {
@@ -93,7 +94,7 @@ public final class NotifierServer: Sendable {
         upkeep = [
             Task { await service.authenticator.run() }, Task { await sweeper.run() },
             Task { await service.accounts?.run() }, Task { await service.effects?.run() },
-            Task { await service.withdrawals.run() },
+            Task { await service.withdrawals.run() }, Task { await fanOut.run() },
         ]
     }
 

@@ -84,6 +84,7 @@ final class NotifierService: Sendable {
             SendToDeviceMethods(service: self), AppMethods(service: self), TypeMethods(service: self),
             CategoryMethods(service: self), ResponseMethods(service: self), QuickReplyMethods(service: self),
             BadgeMethods(service: self),
+            TopicMethods(service: self), OutboxMethods(service: self),
         ]
         for group in methods { group.add(to: &router) }
         return router

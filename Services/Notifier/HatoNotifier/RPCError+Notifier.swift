@@ -26,6 +26,7 @@ enum NotifierError: Error, Sendable, Hashable {
     case categoryInUse(String, owner: String)
     case tooManyCategories(Int)
     case noKeyForEffects
+    case tooManyTopics(Int)
 }
 
 extension NotifierError: RPCErrorConvertible {
@@ -90,6 +91,8 @@ extension NotifierError: RPCErrorConvertible {
                 reason: "no_service_key",
                 "Effects and quick replies need a key for messages and auth; start the notifier with "
                     + "--outgoing-key-file")
+        case .tooManyTopics(let max):
+            .resourceExhausted(reason: "too_many_topics", "The user has \(max) topics, which is the limit")
         }
     }
 }
@@ -102,9 +105,10 @@ extension OutboxRefusal: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "device_disabled",
                 "The device \"\(device)\" is disabled; its owner makes it active by registering again")
-        case .tooManyRecipients(let count, let max):
+        case .tooManyFanOuts(let max):
             .resourceExhausted(
-                reason: "too_many_recipients", "\(count) devices would get it; one notification goes to at most \(max)")
+                reason: "too_many_fan_outs",
+                "Deliveries of \(max) notifications are still being made, which is the limit; try again later")
         case .idempotencyKeyReused:
             .alreadyExists(
                 reason: "idempotency_key_reused",

@@ -124,7 +124,12 @@ extension Notifier {
                 `withdrawn`: the user has read the thread, or the notification was taken back
                 """),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
-            .optional("recipients", \.recipients, "Of `accepted`: the number of deliveries, one for each device"),
+            .optional(
+                "recipients", \.recipients,
+                """
+                Of `accepted`: the number of deliveries, one for each device; of users, or devices that were named, \
+                when deliveries are made in pages
+                """),
             .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
             .optional("path", \.path, "The path of the change that fired the trigger"),
             .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted` and responses"),

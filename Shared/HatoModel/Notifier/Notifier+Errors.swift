@@ -93,7 +93,7 @@ extension Notifier.Send {
                 "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform",
                 "invalid_localized", "invalid_data", "unknown_category"),
             MethodError(.failedPrecondition, "device_disabled", "app_not_configured"),
-            MethodError(.resourceExhausted, "too_many_recipients"),
+            MethodError(.resourceExhausted, "too_many_fan_outs"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
         ], .payload, .unknownDevice)
 }
@@ -104,9 +104,12 @@ extension Notifier.SendToDevice {
                 .invalidArgument, "invalid_recipients", "invalid_payload", "invalid_badge", "invalid_ttl",
                 "invalid_key", "invalid_data", "too_big"),
             MethodError(.failedPrecondition, "app_not_configured"),
+            MethodError(.resourceExhausted, "too_many_fan_outs"),
         ], .payload)
 }
-extension Notifier.Status { public static let errors = [MethodError(.notFound, "notification_not_found")] }
+extension Notifier.Status {
+    public static let errors: [MethodError] = .joined([MethodError(.notFound, "notification_not_found")], .page)
+}
 extension Notifier.Follow { public static let errors: [MethodError] = .follow }
 extension Notifier.Unfollow { public static let errors: [MethodError] = .unfollow }
 extension Notifier.Backup { public static let errors: [MethodError] = .backup }
@@ -165,4 +168,18 @@ extension Notifier.QuickReplies.Set {
     public static let errors: [MethodError] = .joined(
         [MethodError(.invalidArgument, "invalid_quick_reply", "invalid_key")], .callToMessages,
         [MethodError(.unavailable, "messages_refuses_notifier")])
+}
+extension Notifier.Topics.Subscribe {
+    public static let errors = [
+        MethodError(.invalidArgument, "invalid_key"), MethodError(.resourceExhausted, "too_many_topics"),
+    ]
+}
+extension Notifier.Topics.Unsubscribe {
+    public static let errors = [MethodError(.invalidArgument, "invalid_key")]
+}
+extension Notifier.Topics.List {
+    public static let errors: [MethodError] = .joined([MethodError(.invalidArgument, "invalid_key")], .page)
+}
+extension Notifier.Outbox.List {
+    public static let errors: [MethodError] = .joined([MethodError(.invalidArgument, "invalid_key")], .page)
 }

@@ -20,6 +20,10 @@ public enum Notifier {
     public enum QuickReplies {}
     /// The methods about the counts of threads.
     public enum Badges {}
+    /// The methods about topics.
+    public enum Topics {}
+    /// The methods about deliveries.
+    public enum Outbox {}
 
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
@@ -31,6 +35,7 @@ public enum Notifier {
         Categories.Set.self, Categories.List.self, Categories.Get.self, Categories.Remove.self,
         Respond.self, QuickReplies.Get.self, QuickReplies.Set.self,
         Badges.Get.self, Badges.Set.self, Withdraw.self,
+        Topics.Subscribe.self, Topics.Unsubscribe.self, Topics.List.self, Outbox.List.self,
     ]
 
     public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self]

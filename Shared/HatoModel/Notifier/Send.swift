@@ -4,6 +4,7 @@ extension Notifier {
         public var uids: [String]?
         public var devices: [String]?
         public var tokens: [NamedToken]?
+        public var topic: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -21,13 +22,17 @@ extension Notifier {
                 """
                 These tokens, 1 to 1,000, registered or not: one without a device gets one without a user. Tokens \
                 that are known to be gone are passed over
-                """))
+                """),
+            .optional(
+                "topic", \.topic,
+                "All active devices of the users that are subscribed to this topic (`notifier.topics.subscribe`)"))
 
         private init() {}
 
         public init(uids: [String]) { self.uids = uids }
         public init(devices: [String]) { self.devices = devices }
         public init(tokens: [NamedToken]) { self.tokens = tokens }
+        public init(topic: String) { self.topic = topic }
     }
 
     /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
@@ -47,12 +52,16 @@ extension Notifier {
         public var idempotencyKey: String?
         public var dryRun: Bool?
         public var category: String?
+        public var content: ContentChoice?
 
         public static let fields = Fields<Self>(
             blank: Self(to: SendTarget.fields.blank),
             .required(
                 "to", \.to,
-                "The recipients: exactly one of `uids`, `devices` and `tokens`; at most 10,000 devices in all"),
+                """
+                The recipients: exactly one of `uids`, `devices`, `tokens` and `topic`. Deliveries of a topic, or \
+                to more than 1,000 devices, are made in pages after the response (`fanOut` of `notifier.status`)
+                """),
             .optional(
                 "notification", \.notification,
                 """
@@ -101,7 +110,13 @@ extension Notifier {
             .optional(
                 "category", \.category,
                 "The category whose actions it has (`notifier.categories.set`); that of `type` when absent",
-                example: "CHAT"))
+                example: "CHAT"),
+            .optional(
+                "content", \.content,
+                """
+                `full` when absent; `ids`: no provider gets a text, image, link or `data`: the push carries the id of \
+                the notification alone as `hato`, and the app fetches what it shows. `platforms` are refused then
+                """, example: .ids))
 
         private init(to: SendTarget) { self.to = to }
 
@@ -121,6 +136,7 @@ extension Notifier {
         public struct Result: FieldObject, Hashable {
             public var notification: String?
             public var recipients: Int
+            public var fanOut: Bool?
 
             public static let fields = Fields<Self>(
                 blank: Self(notification: nil, recipients: 0),
@@ -129,11 +145,17 @@ extension Notifier {
                     "The id of the notification, `ntf_…`; absent after a dry run"),
                 .required(
                     "recipients", \.recipients,
-                    "The number of devices for which a delivery was accepted or, in a dry run, would be accepted"))
+                    """
+                    The number of devices for which a delivery was accepted or, in a dry run, would be accepted; with \
+                    `fanOut` the number of users, or of devices that were named
+                    """),
+                .optional(
+                    "fanOut", \.fanOut, "True: the deliveries are made in pages after this response; else absent"))
 
-            public init(notification: String?, recipients: Int) {
+            public init(notification: String?, recipients: Int, fanOut: Bool? = nil) {
                 self.notification = notification
                 self.recipients = recipients
+                self.fanOut = fanOut
             }
         }
 
@@ -247,17 +269,24 @@ extension Notifier {
     public struct Status: RPCRequest {
         public static let method = "notifier.status"
         public static let summary = """
-            Returns the state of each delivery of a notification; kept for 7 days after the last one has \
+            Returns the state of each delivery of a notification, in pages; kept for 7 days after the last one has \
             ended
             """
         public static let access = Access.administrator
         public static let effect = Effect.read
 
         public var notification: String
+        public var after: String?
+        public var limit: Int?
 
         public static let fields = Fields<Self>(
             blank: Self(notification: ""),
-            .required("notification", \.notification, "The id of the notification, `ntf_…`"))
+            .required("notification", \.notification, "The id of the notification, `ntf_…`"),
+            .optional(
+                "after", \.after, "The `after` of the previous page; the first page when absent",
+                example: "ntf_4c7d1e9a2b6f8035-999"),
+            .optional("limit", \.limit, "The maximum number of deliveries, 1 to 1,000; 1,000 when absent", example: 100)
+        )
         public init(notification: String) { self.notification = notification }
 
         public struct Result: FieldObject, Hashable {
@@ -269,6 +298,8 @@ extension Notifier {
             public var trigger: String?
             public var path: String?
             public var deliveries: [DeliveryStatus]
+            public var fanOut: FanOut?
+            public var after: String?
 
             public static let fields = Fields<Self>(
                 blank: Self(notification: "", createdAt: 0, expiresAt: 0, deliveries: []),
@@ -277,11 +308,15 @@ extension Notifier {
                 .required(
                     "expiresAt", \.expiresAt,
                     "The time after which it is no longer delivered, in milliseconds since 1970"),
-                .optional("title", \.title, "The title"),
-                .optional("body", \.body, "The body"),
+                .optional(
+                    "title", \.title,
+                    "The title, until the last delivery has ended; while a dead one can be replayed"),
+                .optional("body", \.body, "The body, as long as the title"),
                 .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
                 .optional("path", \.path, "The path of the change that fired the trigger"),
-                .required("deliveries", \.deliveries, "One entry for each device"))
+                .required("deliveries", \.deliveries, "One entry for each device of the page"),
+                .optional("fanOut", \.fanOut, "How far its deliveries are made; absent when all are"),
+                .optional("after", \.after, "The `after` of the next page; absent on the last one"))
 
             public init(notification: String, createdAt: Int, expiresAt: Int, deliveries: [DeliveryStatus]) {
                 self.notification = notification

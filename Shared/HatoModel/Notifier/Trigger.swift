@@ -113,6 +113,7 @@ extension Notifier {
         public var category: String?
         public var badge: BadgeSource?
         public var withdrawOn: [WithdrawEvent]?
+        public var content: ContentChoice?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -150,7 +151,8 @@ extension Notifier {
                 "The condition, as in `notifier.triggers.set`"),
             .optional("category", \.category, "The category of its notifications"),
             .optional("badge", \.badge, "Where the counts of threads stand in the tree"),
-            .optional("withdrawOn", \.withdrawOn, "When its notifications are withdrawn"))
+            .optional("withdrawOn", \.withdrawOn, "When its notifications are withdrawn"),
+            .optional("content", \.content, "Whether pushes carry what the notification says"))
     }
 }
 
@@ -182,6 +184,7 @@ extension Notifier.Triggers {
         public var category: String?
         public var badge: Notifier.BadgeSource?
         public var withdrawOn: [Notifier.WithdrawEvent]?
+        public var content: Notifier.ContentChoice?
 
         public static let fields = Fields<Self>(
             blank: Self(
@@ -278,7 +281,12 @@ extension Notifier.Triggers {
                 """
                 `deleted`: when the node that fired it is deleted, by its author too, the notifications that were made \
                 for it are withdrawn, as in `notifier.withdraw`
-                """, example: [.deleted]))
+                """, example: [.deleted]),
+            .optional(
+                "content", \.content,
+                """
+                `full` when absent; `ids`: no provider gets a text, image, link or `data`, as in `notifier.send`
+                """, example: .ids))
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -311,7 +319,8 @@ extension Notifier.Triggers {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
                 notification: notification, localized: localized, type: type, data: data, options: options,
-                platforms: platforms, when: when, category: category, badge: badge, withdrawOn: withdrawOn)
+                platforms: platforms, when: when, category: category, badge: badge, withdrawOn: withdrawOn,
+                content: content)
         }
 
         public struct Result: FieldObject, Hashable {

@@ -189,3 +189,11 @@ extension Notifier.Respond {
 extension Notifier.QuickReplies.Set {
     public var isIdempotent: Bool { true }
 }
+
+extension Notifier.Topics.Subscribe {
+    public var isIdempotent: Bool { true }
+}
+
+extension Notifier.Topics.Unsubscribe {
+    public var isIdempotent: Bool { true }
+}

@@ -65,6 +65,8 @@ package enum Failpoint: String, CaseIterable, Sendable {
     case pushBeforeAttempt = "push.beforeAttempt"
     /// The receiver has responded; that is not recorded.
     case pushAfterResponse = "push.afterResponse"
+    /// A page of the deliveries to many devices is durable; more are to come, or its job has ended.
+    case pushAfterPage = "push.afterPage"
 
     /// A look-up or a scan of rows begins.
     case storeRead = "store.read"
@@ -74,7 +76,7 @@ package enum Failpoint: String, CaseIterable, Sendable {
         switch self {
         case .commitBeforePublish, .commitAfterPublish, .commitBeforeAnswer, .commitAfterAnswer, .eventsBeforeSend,
             .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename, .mailBeforeSend,
-            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse:
+            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse, .pushAfterPage:
             false
         default: true
         }

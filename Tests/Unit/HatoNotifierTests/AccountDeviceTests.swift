@@ -70,6 +70,47 @@ struct AccountDeviceTests {
         await auth.stop()
     }
 
+    private func subscribe(_ uids: [String], in store: any Store) async throws {
+        for uid in uids {
+            _ = try await store.write { transaction in
+                var changes = TopicChanges()
+                _ = try changes.subscribe(uid, to: "t", topicsMax: 9, in: transaction)
+                try changes.writes.apply(to: transaction)
+            }
+        }
+    }
+
+    @Test func topicsGoWithTheirUser() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await subscribe(["a", "b"], in: store)
+        try await run(auth, on: store) { _ in
+            try await auth.write(FakeEvent(.signedOut, "b", session: "s"), FakeEvent(.deleted, "a"))
+            try await eventually("the subscription is gone") {
+                try TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["b"]
+            }
+            #expect(try TopicReading(store.snapshot()).userCount(of: "t") == 1)
+        }
+        await auth.stop()
+    }
+
+    @Test func missedEventsLeaveNoTopicOfUsersThatAreNoMore() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await auth.write(FakeEvent(.created, "x"))
+        _ = try await store.write {
+            RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: $0)
+        }
+        try await write(["a/app", "b/app"], in: store)
+        try await subscribe(["a", "b", "c", "d"], in: store)
+        auth.setSessions("a", ["app"])
+        auth.setSessions("c", [])
+        try await run(auth, on: store) { _ in
+            try await eventually("those of users that are no more are gone") {
+                try TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["a", "c"]
+            }
+        }
+        await auth.stop()
+    }
+
     @Test func missedEventsLeaveNoDeviceOfUsersAndSessionsThatAreNoMore() async throws {
         let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
         try await auth.write(FakeEvent(.created, "x"))

@@ -30,6 +30,19 @@ import Testing
             IdempotencyRecord.self,
             #"{"notification":"ntf_1","recipients":3,"fingerprint":"f","acceptedAt":4,"through":"u2"}"#)
         try check(
+            NotificationRecord.self,
+            #"{"id":"ntf_1","createdAt":1,"expiresAt":2,"text":{},"data":{},"recipients":3,"content":"ids"}"#)
+        try check(
+            IdempotencyRecord.self,
+            #"{"notification":"ntf_1","recipients":3,"fingerprint":"f","acceptedAt":4,"isFannedOut":true}"#)
+        try check(
+            FanOutRecord.self,
+            #"{"notification":"ntf_1","topic":"t","through":"u1","total":3,"done":1,"deliveries":2}"#)
+        try check(
+            FanOutRecord.self,
+            #"{"notification":"ntf_1","uids":["u1"],"devices":["d1"],"total":1,"done":0,"deliveries":0}"#)
+        try check(TopicRecord.self, #"{"users":7}"#)
+        try check(
             DeliveryRecord.self,
             #"{"notification":"ntf_1","index":0,"device":"dev_1","uid":"u1","collapseKey":"c","#
                 + #""sequenceVersion":5,"sequenceIndex":6,"createdAt":7,"machine":{"state":"dead","time":8,"#

@@ -229,6 +229,10 @@ extension Outbox {
         try #require(try await accept(notification(title, to: uids, collapseKey: collapseKey)).notification)
     }
 
+    func status(of notification: String) async throws -> Notifier.Status.Result? {
+        try await NotificationStatuses(store).status(of: notification)
+    }
+
     func states(of notification: String) async throws -> [Notifier.DeliveryState] {
         try await status(of: notification)?.deliveries.map(\.state) ?? []
     }

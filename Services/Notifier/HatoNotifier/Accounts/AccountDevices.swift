@@ -4,8 +4,8 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-/// Devices go with their user, and with the session under which they were registered: a user that signs out on a device
-/// gets no notifications there.
+/// Devices and topics go with their user, and devices with the session under which they were registered: a user that
+/// signs out on a device gets no notifications there.
 final class AccountDevices: AccountDependents {
     private let outbox: Outbox
     private let auth: RPCClient
@@ -50,7 +50,11 @@ final class AccountDevices: AccountDependents {
             devices += try rows.devices(of: uid).filter { end.isWhole || $0.session.map(end.sessions.contains) == true }
             if end.isWhole { counts += try rows.keys(RecordKey(.badge).with(uid), limit: .max) }
         }
-        return removal(of: devices, counts)
+        var topics = TopicChanges()
+        try topics.removeAll(of: ends.filter(\.value.isWhole).keys, in: rows)
+        var others = topics.writes
+        for key in counts { others.delete(key) }
+        return removal(of: devices, others)
     }
 
     /// Which of a user's devices go.
@@ -61,14 +65,13 @@ final class AccountDevices: AccountDependents {
 
     /// Nil when there are none.
     ///
-    /// - Parameter counts: rows of users that are gone.
+    /// - Parameter others: rows of users that are gone.
     private func removal(
-        of devices: [DeviceRecord], _ counts: [RecordKey] = []
+        of devices: [DeviceRecord], _ others: RecordWrites = RecordWrites()
     ) -> (@Sendable (any StoreTransaction) throws -> Void)? {
-        guard !devices.isEmpty || !counts.isEmpty else { return nil }
+        guard !devices.isEmpty || others.count > 0 else { return nil }
         return { [self] transaction in
-            var writes = RecordWrites()
-            for key in counts { writes.delete(key) }
+            var writes = others
             for device in devices { device.delete(in: &writes) }
             try writes.apply(to: transaction)
             // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same.
@@ -76,16 +79,33 @@ final class AccountDevices: AccountDependents {
         }
     }
 
-    /// Asks auth about each user that has devices of a session.
+    /// Asks auth about each user that has devices of a session or topics.
     func reconcile() async throws {
         current.forget(nil)
+        try await reconcileDevices()
         var after: String?
-        while let uid = try await nextUser(after: after) {
+        while let uid = try await nextUser(TopicRecord.usersPrefix, after: after) {
+            after = uid
+            // A user that has devices of sessions still was found just now.
+            let isKnown = try await outbox.store.read { try $0.devices(of: uid) }.contains { $0.session != nil }
+            if isKnown { continue }
+            guard try await sessions(of: uid) == nil else { continue }
+            _ = try await outbox.store.write { transaction in
+                var topics = TopicChanges()
+                try topics.removeAll(of: [uid], in: transaction)
+                try topics.writes.apply(to: transaction)
+            }
+        }
+    }
+
+    private func reconcileDevices() async throws {
+        var after: String?
+        while let uid = try await nextUser(RecordKey(.deviceOfUser), after: after) {
             after = uid
             // What is registered after auth was asked has a newer session.
             let known = try await outbox.store.read { try $0.devices(of: uid) }.filter { $0.session != nil }
             guard !known.isEmpty else { continue }
-            let sessions = try await sessions(of: uid)
+            let sessions = try await sessions(of: uid) ?? []
             let ended = known.filter { $0.session.map(sessions.contains) == false }
             guard !ended.isEmpty else { continue }
             _ = try await outbox.store.write { [self] transaction in
@@ -97,14 +117,16 @@ final class AccountDevices: AccountDependents {
         }
     }
 
-    private func nextUser(after uid: String?) async throws -> String? {
+    /// The first user behind `uid` among rows whose keys have the user behind `prefix`.
+    private func nextUser(_ prefix: RecordKey, after uid: String?) async throws -> String? {
         try await outbox.store.read { snapshot in
-            let prefix = RecordKey(.deviceOfUser)
             var range = KeyRange(prefix: prefix.bytes)
             if let uid, let end = prefix.with(uid).end { range.lower = end }
             var next: String?
+            guard !range.isEmpty else { return nil }
             try snapshot.scan(range, reverse: false) { key, _ in
-                var reader = RecordKeyReader(key.copied)
+                // It passes over one byte, the letter of a table.
+                var reader = RecordKeyReader(key.copied.dropFirst(prefix.bytes.count - 1))
                 next = reader.text()
                 return .stop
             }
@@ -112,8 +134,8 @@ final class AccountDevices: AccountDependents {
         }
     }
 
-    /// None when there is no such user.
-    private func sessions(of uid: String) async throws -> Set<String> {
+    /// Nil when there is no such user.
+    private func sessions(of uid: String) async throws -> Set<String>? {
         do {
             var request = Auth.Sessions.List(uid: uid)
             // The most of one page: each one reads all sessions of the account.
@@ -126,7 +148,7 @@ final class AccountDevices: AccountDependents {
             } while request.after != nil
             return sessions
         } catch let error as RPCError where error.reason == "USER_NOT_FOUND" {
-            return []
+            return nil
         }
     }
 }

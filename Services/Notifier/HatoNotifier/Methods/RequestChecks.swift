@@ -78,6 +78,7 @@ struct RequestChecks: Sendable {
         try size(trigger.recipients.tokenAt, "recipients.tokenAt", TreeLimits.pathBytesMax)
         try key(trigger.recipients.app, "recipients.app")
         try key(trigger.category, "category")
+        try content(trigger.content, trigger.platforms)
     }
 
     func data(_ data: [String: String]?) throws(RPCError) {

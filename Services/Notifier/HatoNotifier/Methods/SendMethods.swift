@@ -11,10 +11,7 @@ struct SendMethods: NotifierMethods {
     func add(to router: inout RPCRouter) {
         handle(Notifier.Send.self, in: &router) { methods, request, _ in try await methods.send(request) }
         handle(Notifier.Status.self, in: &router) { methods, request, _ in
-            guard let status = try await methods.outbox.status(of: request.notification) else {
-                throw NotifierError.notificationNotFound(request.notification)
-            }
-            return status
+            try await methods.status(request)
         }
         handle(Notifier.Stats.self, in: &router) { methods, _, _ in try await methods.stats() }
         handle(Notifier.Follow.self, in: &router) { methods, request, context in
@@ -51,6 +48,7 @@ struct SendMethods: NotifierMethods {
         try checks.link(request.options?.image, "options.image")
         try checks.link(request.options?.link, "options.link")
         try checks.platforms(request.platforms)
+        try checks.content(request.content, request.platforms)
         try checks.key(request.idempotencyKey, "idempotencyKey")
         try checks.key(request.category, "category")
         let now = configuration.time.now()
@@ -66,13 +64,27 @@ struct SendMethods: NotifierMethods {
         new.options = request.options
         new.platforms = request.platforms
         new.category = request.category
+        new.content = request.content
         try await complete(&new, request)
-        if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
+        if request.dryRun == true {
+            let trial = try await outbox.trial(new)
+            return .init(notification: nil, recipients: trial.recipients, fanOut: trial.isFannedOut ? true : nil)
+        }
         if let key = request.idempotencyKey {
             new.idempotency = .init(scope: "administrator", key: key, fingerprint: try fingerprint(of: request))
         }
         let accepted = try await outbox.accept(new)
-        return .init(notification: accepted.notification, recipients: accepted.recipients)
+        return .init(
+            notification: accepted.notification, recipients: accepted.recipients,
+            fanOut: accepted.isFannedOut ? true : nil)
+    }
+
+    private func status(_ request: Notifier.Status) async throws -> Notifier.Status.Result {
+        let limit = try request.limit.map { try checks.page($0) } ?? configuration.limits.pageMax
+        let statuses = NotificationStatuses(outbox.store)
+        guard let status = try await statuses.status(of: request.notification, after: request.after, limit: limit)
+        else { throw NotifierError.notificationNotFound(request.notification) }
+        return status
     }
 
     /// Checks the data against the type, and takes what the type gives.
@@ -89,6 +101,11 @@ struct SendMethods: NotifierMethods {
     }
 
     private func recipients(_ target: Notifier.SendTarget) throws -> NewNotification.Recipients {
+        if let topic = target.topic, target.uids == nil, target.devices == nil, target.tokens == nil {
+            try checks.key(topic, "to.topic")
+            return .topic(topic)
+        }
+        guard target.topic == nil else { throw Self.severalRecipients }
         switch (target.uids, target.devices, target.tokens) {
         case (let uids?, nil, nil):
             try checks.uids(uids, "to.uids")
@@ -102,11 +119,12 @@ struct SendMethods: NotifierMethods {
                 try service.apps.requireCredentials(of: token.app ?? Delivery.defaultApp, for: token.platform)
             }
             return .tokens(forms)
-        default:
-            throw RPCError.invalidArgument(
-                "to", reason: "invalid_recipients", "Give exactly one of uids, devices, tokens")
+        default: throw Self.severalRecipients
         }
     }
+
+    private static let severalRecipients = RPCError.invalidArgument(
+        "to", reason: "invalid_recipients", "Give exactly one of uids, devices, tokens, topic")
 
     /// The same for equal requests; no proof of anything (FNV-1a, 64 bits).
     private func fingerprint(of request: Notifier.Send) throws -> String {

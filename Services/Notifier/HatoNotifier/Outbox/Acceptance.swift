@@ -30,18 +30,12 @@ struct Acceptance {
         // What a trigger names may have gone since: then it goes without actions.
         if new.trigger == nil { try draft.transaction.checkCategory(new.category) }
         let devices = try devices(of: new.recipients, in: &draft)
-        guard devices.count <= limits.deliveriesPerNotificationMax else {
-            throw OutboxRefusal.tooManyRecipients(devices.count, max: limits.deliveriesPerNotificationMax)
-        }
-        var notification = NotificationRecord(
-            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, localized: new.localized,
-            data: new.data,
-            collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
-            path: new.path, recipients: devices.count,
-            idempotencyKey: idempotencyKey?.bytes, category: try CategoryRecord.use(new.category, in: &draft))
-        notification.hasOrigin = new.originKey != nil
-        notification.cut = new.cut
-        var accepted = AcceptedNotification(notification: id, recipients: devices.count)
+        let job = try fanOut(new.recipients, devices, id: id, in: draft)
+        let recipients = job?.total ?? devices.count
+        var notification = try NotificationRecord(new, id: id, recipients: recipients, in: &draft)
+        notification.idempotencyKey = idempotencyKey?.bytes
+        var accepted = AcceptedNotification(notification: id, recipients: recipients)
+        accepted.isFannedOut = job != nil
         let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
         accepted.deliveries = namedDevices.map { numbers[$0] }
         draft.begin(notification)
@@ -49,9 +43,13 @@ struct Acceptance {
             draft.writes.put(
                 idempotencyKey,
                 IdempotencyRecord(
-                    notification: id, recipients: devices.count, fingerprint: idempotency.fingerprint,
-                    acceptedAt: draft.now))
+                    notification: id, recipients: recipients, fingerprint: idempotency.fingerprint,
+                    acceptedAt: draft.now, isFannedOut: job != nil))
             repetitions[idempotencyKey] = accepted
+        }
+        if let job {
+            try job.begin(in: &draft, max: limits.fanOutsMax)
+            return accepted
         }
         for (index, device) in devices.enumerated() {
             try draft.enqueue(new, of: id, index, to: Recipient(device))
@@ -82,16 +80,13 @@ struct Acceptance {
             ?? IdempotencyRecord(
                 notification: id, recipients: 0, fingerprint: idempotency.fingerprint, acceptedAt: draft.now)
         if former == nil {
-            var notification = NotificationRecord(
-                id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text,
-                localized: new.localized, data: new.data,
-                collapseKey: new.collapseKey, options: new.options, platforms: new.platforms, trigger: new.trigger,
-                path: new.path, recipients: part.total,
-                idempotencyKey: key.bytes, category: try CategoryRecord.use(new.category, in: &draft))
-            notification.hasOrigin = new.originKey != nil
-            notification.cut = new.cut
+            var notification = try NotificationRecord(new, id: id, recipients: part.total, in: &draft)
+            notification.idempotencyKey = key.bytes
             draft.begin(notification)
         }
+        // Until the last part has come, the texts stay.
+        if former == nil, !part.isLast { draft.texts.add(1, to: id) }
+        if former != nil, part.isLast { draft.texts.add(-1, to: record.notification) }
         let isWithdrawn = try ThreadSteps.isWithdrawn(
             new, as: record.notification, isBegun: former != nil, in: &draft)
         var accepted: [(number: Int, uid: String)] = []
@@ -118,14 +113,16 @@ struct Acceptance {
     ) throws -> AcceptedNotification? {
         if let former = repetitions[key] {
             return AcceptedNotification(
-                notification: former.notification, recipients: former.recipients, isRepetition: true)
+                notification: former.notification, recipients: former.recipients, isRepetition: true,
+                isFannedOut: former.isFannedOut)
         }
         guard let former = try draft.transaction.record(IdempotencyRecord.self, key),
             former.acceptedAt + validity > draft.now
         else { return nil }
         guard former.fingerprint == new.idempotency?.fingerprint else { throw OutboxRefusal.idempotencyKeyReused }
         return AcceptedNotification(
-            notification: former.notification, recipients: former.recipients, isRepetition: true)
+            notification: former.notification, recipients: former.recipients, isRepetition: true,
+            isFannedOut: former.isFannedOut)
     }
 
     private mutating func devices(
@@ -135,7 +132,11 @@ struct Acceptance {
         var devices: [DeviceRecord] = []
         switch recipients {
         case .uids(let uids):
-            for uid in uids where seen.insert(uid).inserted { devices += try activeDevices(of: uid, in: &draft) }
+            for uid in uids where seen.insert(uid).inserted {
+                devices += try activeDevices(of: uid, in: &draft)
+                // More are read later, in pages.
+                if devices.count > limits.deliveriesAtOnceMax { break }
+            }
         case .devices(let names):
             for name in names where seen.insert(name).inserted {
                 guard let device = try draft.transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else {
@@ -148,9 +149,26 @@ struct Acceptance {
             let named = try TokenDevices.take(forms, in: &draft)
             namedDevices = named.map(\.device)
             devices = named.filter { $0.state == .active && seen.insert($0.device).inserted }
-        case .part: break
+        case .part, .topic: break
         }
         return devices
+    }
+
+    /// The deliveries that are not made at once: those of a topic, and of many devices.
+    private func fanOut(
+        _ recipients: NewNotification.Recipients, _ devices: [DeviceRecord], id: String, in draft: OutboxDraft
+    ) throws -> FanOutRecord? {
+        if case .topic(let topic) = recipients {
+            return FanOutRecord(
+                notification: id, topic: topic, total: try TopicReading(draft.transaction).userCount(of: topic))
+        }
+        guard devices.count > limits.deliveriesAtOnceMax else { return nil }
+        if case .uids(let uids) = recipients {
+            var seen: Set<String> = []
+            let unique = uids.filter { seen.insert($0).inserted }
+            return FanOutRecord(notification: id, uids: unique, total: unique.count)
+        }
+        return FanOutRecord(notification: id, devices: devices.map(\.device), total: devices.count)
     }
 
     private mutating func activeDevices(of uid: String, in draft: inout OutboxDraft) throws -> [DeviceRecord] {
@@ -161,14 +179,27 @@ struct Acceptance {
     }
 }
 
+extension NotificationRecord {
+    /// A notification that begins.
+    fileprivate init(_ new: NewNotification, id: String, recipients: Int, in draft: inout OutboxDraft) throws {
+        self.init(
+            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, localized: new.localized,
+            data: new.data, collapseKey: new.collapseKey, options: new.options, platforms: new.platforms,
+            trigger: new.trigger, path: new.path, recipients: recipients,
+            category: try CategoryRecord.use(new.category, in: &draft), hasOrigin: new.originKey != nil,
+            cut: new.cut, contentChoice: new.content)
+    }
+}
+
 extension OutboxDraft {
     mutating func begin(_ notification: NotificationRecord) {
         writes.put(NotificationRecord.key(notification.id), notification)
         writes.put(notification.purgeKey)
         writes.record(OutboxEvent(accepted: notification))
+        texts.begin(notification)
     }
 
-    fileprivate mutating func enqueue(
+    mutating func enqueue(
         _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
     ) throws {
         try enqueue(delivery(of: new, notification, index, to: recipient), from: new.position)
@@ -185,7 +216,7 @@ extension OutboxDraft {
     }
 
     /// A delivery of a notification that was withdrawn already: it enters no lane.
-    fileprivate mutating func drop(
+    mutating func drop(
         _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
     ) {
         var delivery = self.delivery(of: new, notification, index, to: recipient)

@@ -65,14 +65,14 @@ extension LaneHead {
             return nil
         case .send:
             draft.moveHead(delivery, dueKey: row)
-            var sent = Delivery(
-                id: delivery.id, address: address,
-                content: try draft.transaction.badged(
-                    notification.content(for: delivery, device), of: notification, for: delivery),
-                createdAt: notification.createdAt)
-            sent.app = device.app ?? Delivery.defaultApp
-            sent.content.appearance.category = try draft.transaction.content(
+            var content = try draft.transaction.badged(
+                notification.content(for: delivery, device), of: notification, for: delivery)
+            content.appearance.category = try draft.transaction.content(
                 ofCategory: notification.category, for: device.locale)
+            if notification.contentChoice == .ids { content = content.idsOnly(in: device.locale) }
+            var sent = Delivery(
+                id: delivery.id, address: address, content: content, createdAt: notification.createdAt)
+            sent.app = device.app ?? Delivery.defaultApp
             sent.expiresAt = delivery.machine.expiresAt
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,

@@ -12,6 +12,8 @@ struct NewNotification: Sendable {
         case tokens([DeviceRecord])
         /// Some of those that a trigger notifies; its notification is accepted part by part.
         case part(RecipientPart)
+        /// Every active device of the users that are subscribed to a topic.
+        case topic(String)
     }
 
     struct Idempotency: Sendable, Hashable {
@@ -45,6 +47,8 @@ struct NewNotification: Sendable {
     var isWithdrawable = false
     /// The places of effects of which something is gone, since it was too long.
     var cut: [String]?
+    /// Whether pushes carry what it says; nil: they do.
+    var content: Notifier.ContentChoice?
 }
 
 /// What accepting came to.
@@ -58,6 +62,8 @@ struct AcceptedNotification: Sendable, Hashable {
     var leftOut = 0
     /// Of tokens: the number of the delivery of each; nil: it is known to be gone.
     var deliveries: [Int?] = []
+    /// Its deliveries are made in pages; `recipients` are users, or devices that were named.
+    var isFannedOut = false
 }
 
 /// The cursor of a feed on its way: moved only from where its reader believes it to be.
@@ -70,7 +76,8 @@ struct CursorMove: Sendable {
 enum OutboxRefusal: Error, Sendable, Hashable {
     case unknownDevice(String)
     case disabledDevice(String)
-    case tooManyRecipients(Int, max: Int)
+    /// The deliveries of so many notifications are still to be made.
+    case tooManyFanOuts(Int)
     case idempotencyKeyReused
     /// The cursor is not where its reader believed: the triggers of the database changed meanwhile.
     case cursorMoved

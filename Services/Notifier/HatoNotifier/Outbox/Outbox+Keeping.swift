@@ -8,11 +8,15 @@ extension Outbox {
         let policy = policy
         var next: Int64?
         var isMore = true
+        let many = min(500, limits.deliveriesAtOnceMax)
         while isMore {
-            (next, isMore) = try await change { draft in
-                var purge = Purge(policy)
-                return try purge.run(on: &draft, rowsMax: 100)
+            let large: LargePurge?
+            (next, isMore, large) = try await change { draft in
+                var purge = Purge(policy, many: many)
+                let (next, isMore) = try purge.run(on: &draft, rowsMax: 100)
+                return (next, isMore, purge.large)
             }
+            try await large?.run(on: self)
         }
         try await forgetEvents()
         return next
@@ -40,26 +44,6 @@ extension Outbox {
         // The newest one stays, so that the store always knows where it is.
         let through = min(version, store.version - 1)
         if through > start { try store.compactCommits(through: through) }
-    }
-
-    func status(of notification: String) async throws -> Notifier.Status.Result? {
-        try await store.read { snapshot in
-            guard let record = try snapshot.record(NotificationRecord.self, NotificationRecord.key(notification)) else {
-                return nil
-            }
-            let prefix = DeliveryRecord.prefix(notification)
-            let deliveries = try snapshot.rows(prefix).compactMap { row in
-                try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
-            }
-            var result = Notifier.Status.Result(
-                notification: notification, createdAt: Int(record.createdAt), expiresAt: Int(record.expiresAt),
-                deliveries: deliveries)
-            result.title = record.text.title
-            result.body = record.text.body
-            result.trigger = record.trigger
-            result.path = record.path
-            return result
-        }
     }
 
     struct Counts: Sendable {
@@ -125,18 +109,22 @@ private struct Purge {
     private let policy: DeliveryPolicy
     /// A notification has several rows when deliveries of it were dropped because too many waited.
     private var visited: Set<String> = []
+    /// So many deliveries are too many for one transaction.
+    private let many: Int
+    /// A notification with so many, which goes next, page by page.
+    private(set) var large: LargePurge?
 
     /// Rows of reports that go in one transaction.
     private static let responsesMax = 4_096
 
-    init(_ policy: DeliveryPolicy) { self.policy = policy }
+    init(_ policy: DeliveryPolicy, many: Int) { (self.policy, self.many) = (policy, many) }
 
     mutating func run(on draft: inout OutboxDraft, rowsMax: Int) throws -> (next: Int64?, isMore: Bool) {
         let (transaction, cutoff) = (draft.transaction, cutoff(draft))
         let due = try transaction.rows(
             RecordKey(.purge), before: RecordKey(.purge).with(time: max(0, cutoff)), limit: rowsMax)
         // A notification can have gone to thousands of devices: the rest is for the next transaction.
-        for row in due where draft.writes.count < rowsMax * 20 { try forget(row, in: &draft) }
+        for row in due where draft.writes.count < rowsMax * 20 && large == nil { try forget(row, in: &draft) }
         // What was put off instead is seen by the next transaction only.
         if !due.isEmpty { return (nil, true) }
         let first = try transaction.rows(
@@ -151,20 +139,28 @@ private struct Purge {
 
     /// A notification goes as a whole: not before its last delivery has ended, and its dead are old enough.
     private mutating func forget(_ row: (key: RecordKey, value: [UInt8]), in draft: inout OutboxDraft) throws {
-        draft.writes.delete(row.key)
         let transaction = draft.transaction
         var reader = RecordKeyReader(row.key.bytes)
-        guard reader.number() != nil, let id = reader.text() else { return }
+        let id = reader.number().flatMap { _ in reader.text() }
+        if let id, row.value.isEmpty, !visited.contains(id),
+            try transaction.keys(DeliveryRecord.prefix(id), limit: many).count == many
+        {
+            large = LargePurge(row: row.key, notification: id, rowsMax: many)
+            return
+        }
+        draft.writes.delete(row.key)
+        guard let id else { return }
         if row.value.first == RecordKey.Table.origin.rawValue {
             return try ThreadSteps.forgetDeletion(at: RecordKey(bytes: row.value), in: &draft)
         }
-        if !row.value.isEmpty { return try forgetKey(row.value, of: id, in: &draft) }
+        if !row.value.isEmpty { return try IdempotencyRecord.forget(row.value, of: id, in: &draft) }
         guard visited.insert(id).inserted else { return }
         let notification = try transaction.readable(NotificationRecord.self, NotificationRecord.key(id))
         // Its row at its time stands.
         let isEarly = notification.map { $0.expiresAt >= cutoff(draft) } ?? false
         let (deliveries, damaged) = try transaction.deliveries(of: id)
-        let waits = deliveries.contains { !$0.machine.isFinished }
+        let waits =
+            try deliveries.contains { !$0.machine.isFinished } || transaction.contains(FanOutRecord.key(id))
         let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()
             .map { $0 + policy.keepDead.milliseconds }
         if waits || (deadUntil ?? 0) > draft.now {
@@ -175,20 +171,15 @@ private struct Purge {
             return
         }
         // Repetitions are known, and parts may come, for as long as otherwise.
-        if let notification, isEarly, try !damaged.isEmpty || isIncomplete(notification, transaction) { return }
+        if let notification, isEarly, try !damaged.isEmpty || notification.isIncomplete(in: transaction) {
+            return
+        }
         guard try ResponseRecord.forgetAll(of: id, limit: Self.responsesMax, in: &draft) else {
             // The rest is for the next transaction.
             return draft.writes.put(row.key)
         }
-        if let notification, isEarly {
-            if let key = notification.idempotencyKey {
-                draft.writes.put(notification.purgeKey, bytes: key)
-            } else {
-                draft.writes.delete(notification.purgeKey)
-            }
-        } else if let key = notification?.idempotencyKey {
-            try forgetKey(key, of: id, in: &draft)
-        }
+        try IdempotencyRecord.forgetKey(of: notification, isEarly: isEarly, in: &draft)
+        draft.texts.remove(id, &draft.writes)
         for delivery in deliveries {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)
@@ -198,19 +189,6 @@ private struct Purge {
             try draft.forgetSetAside(key)
             draft.writes.delete(key)
         }
-    }
-
-    /// A later notification may have taken the key since it expired.
-    private func forgetKey(_ key: [UInt8], of id: String, in draft: inout OutboxDraft) throws {
-        let key = RecordKey(bytes: key)
-        if try draft.transaction.readable(IdempotencyRecord.self, key)?.notification == id { draft.writes.delete(key) }
-    }
-
-    /// Whether parts of it are still to come.
-    private func isIncomplete(_ notification: NotificationRecord, _ reading: any StoreReading) throws -> Bool {
-        guard let key = notification.idempotencyKey else { return false }
-        let record = try reading.readable(IdempotencyRecord.self, RecordKey(bytes: key))
-        return record?.notification == notification.id && record?.through != nil
     }
 }
 

@@ -29,6 +29,7 @@ final class Outbox: Sendable {
     private let unreadable: Atomic<Int>
     private let logger: Logger
     let notices: ThrottledNotices
+    let fanOuts: FanOutJobs
     /// Tokens that were used in place of devices since it was looked last how many devices they have.
     let tokensUsed: Atomic<Int>
     /// Requests that wait for the first attempts of a notification.
@@ -46,7 +47,7 @@ final class Outbox: Sendable {
         let counts = try await store.read { snapshot in
             RowCounts(
                 unfinished: try snapshot.count(.lane), givenUp: try snapshot.count(.dead),
-                unreadable: try snapshot.count(.unreadable), waiting: waiting)
+                unreadable: try snapshot.count(.unreadable), fanOuts: try snapshot.count(.fanOut), waiting: waiting)
         }
         let outbox = Outbox(store, configuration, metrics: metrics, logger: logger, counts)
         try await outbox.reclaimLeases()
@@ -73,6 +74,7 @@ final class Outbox: Sendable {
         unfinished = Atomic(counts.unfinished)
         givenUp = Atomic(counts.givenUp)
         unreadable = Atomic(counts.unreadable)
+        fanOuts = FanOutJobs(count: counts.fanOuts, metrics)
         metrics.unreadableIs(counts.unreadable)
     }
 
@@ -100,14 +102,17 @@ final class Outbox: Sendable {
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
         let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
-        let (threadsMax, silentPushes) = (limits.threadsPerUserMax, SilentPushes(self))
+        let threadsMax = limits.threadsPerUserMax
+        let (silentPushes, fanOutsBefore) = (SilentPushes(self), fanOuts.waiting)
         let committed = try await store.write { transaction in
             try waiting.transaction {
                 var draft = OutboxDraft(transaction, now: time.now(), waiting)
                 draft.threads = ThreadCounts(threadsMax: threadsMax)
+                draft.fanOuts = FanOutChange(before: fanOutsBefore)
                 let outcome = try body(&draft)
                 _ = try silentPushes.send(in: &draft)
                 if draft.enteredCount > 0 { try draft.dropExcess(waitingMax, policy) }
+                try draft.texts.settle(transaction, &draft.writes)
                 try draft.writes.apply(to: transaction)
                 return (outcome, draft.effects)
             }
@@ -118,6 +123,7 @@ final class Outbox: Sendable {
         for event in effects.events { metrics.count(event) }
         firstAttempts.ended(of: effects.events.lazy.filter { $0.type != .accepted }.map(\.notification))
         metrics.pendingIs(pending)
+        fanOuts.changed(effects.fanOuts)
         reportUnreadable(effects)
         notices.report(effects.droppedBecauseFull, metrics, max: limits.pendingMax)
         if effects.hasWithdrawals { withdrawalBell.ring() }
@@ -169,9 +175,6 @@ final class Outbox: Sendable {
         return accepted
     }
 
-    /// How many devices it would go to.
-    func count(_ new: NewNotification) async throws -> Int { try await trial(new).recipients }
-
     /// What accepting it would come to; writes nothing.
     func trial(_ new: NewNotification) async throws -> AcceptedNotification {
         let (limits, policy, waiting, time) = (limits, policy, waiting, time)
@@ -211,5 +214,6 @@ private struct RowCounts: Sendable {
     var unfinished: Int
     var givenUp: Int
     var unreadable: Int
+    var fanOuts: Int
     var waiting: WaitingCounts
 }

@@ -21,7 +21,7 @@ extension OutboxDraft {
         guard let lane = LaneRow(row.key)?.lane else { return }
         var waiting = try transaction.rows(lane, limit: 2)[...]
         if let head = waiting.first, head.value == row.value {
-            try leaveLane(unreadable: head.key)
+            try leaveLane(unreadable: head.key, of: key)
             waiting.removeFirst()
         }
         if let next = waiting.first { try becomeHead(RecordKey(bytes: next.value), of: lane) }
@@ -36,7 +36,7 @@ extension OutboxDraft {
                 deliveries.append(delivery)
             } else {
                 try setAside(key)
-                try leaveLane(unreadable: row.key)
+                try leaveLane(unreadable: row.key, of: key)
             }
         }
         return deliveries

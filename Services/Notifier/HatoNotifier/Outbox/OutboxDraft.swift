@@ -42,6 +42,11 @@ struct OutboxDraft {
     /// The deliveries whose lanes moved: as the transaction reads them, they stand elsewhere.
     private var moved: Set<RecordKey> = []
 
+    /// What needs the texts of notifications.
+    var texts = TextUses()
+    /// Jobs that begin and end.
+    var fanOuts = FanOutChange()
+
     /// Rows after which a transaction ends no more heads, and drops no more than it adds.
     static let writesMax = 4_096
     /// What was dropped because too many wait is forgotten after one to two of it, in milliseconds.
@@ -65,6 +70,7 @@ struct OutboxDraft {
         var droppedBecauseFull: FullDrops
         /// Whether there is something to withdraw.
         var hasWithdrawals: Bool
+        var fanOuts: FanOutChange
     }
 
     /// Deliveries that were dropped because too many wait, and the user of the last one.
@@ -77,7 +83,7 @@ struct OutboxDraft {
         Effects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
             wokenQueues: wokenQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
-            droppedBecauseFull: droppedBecauseFull, hasWithdrawals: threads.hasJobs)
+            droppedBecauseFull: droppedBecauseFull, hasWithdrawals: threads.hasJobs, fanOuts: fanOuts)
     }
 
     // MARK: Lanes
@@ -122,6 +128,7 @@ struct OutboxDraft {
         entered[delivery.owner, default: []].append(delivery)
         enteredCount += 1
         pendingChange += 1
+        texts.add(1, to: delivery.notification)
     }
 
     private mutating func hasDue(_ delivery: DeliveryRecord) {
@@ -270,6 +277,8 @@ struct OutboxDraft {
         if delivery.machine.state == .dead {
             writes.put(delivery.deadKey, bytes: delivery.key.bytes)
             deadChange += 1
+        } else {
+            texts.add(-1, to: delivery.notification)
         }
         if let event = OutboxEvent(finished: delivery) { writes.record(event) }
         pendingChange -= 1
@@ -298,10 +307,12 @@ struct OutboxDraft {
         forgottenUnreadable += 1
     }
 
-    mutating func leaveLane(unreadable laneKey: RecordKey) throws {
+    mutating func leaveLane(unreadable laneKey: RecordKey, of delivery: RecordKey) throws {
         writes.delete(laneKey)
         left.insert(laneKey)
         pendingChange -= 1
+        var parts = RecordKeyReader(delivery.bytes)
+        if let notification = parts.text() { texts.add(-1, to: notification) }
         // Whose delivery it was is known by its device; without one, the row in `waiting` goes when it is met.
         var reader = RecordKeyReader(laneKey.bytes)
         guard let device = reader.text(),
@@ -320,6 +331,7 @@ struct OutboxDraft {
     mutating func leaveDead(_ delivery: DeliveryRecord) {
         writes.delete(delivery.deadKey)
         deadChange -= 1
+        texts.add(-1, to: delivery.notification)
     }
 
     /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.

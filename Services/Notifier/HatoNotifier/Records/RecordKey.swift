@@ -77,6 +77,12 @@ struct RecordKey: Hashable, Sendable {
         case withdrawal = 0x53  // S
         /// digest of trigger and path, or of user and thread → `OriginRecord`
         case origin = 0x4F  // O
+        /// 0, topic → `TopicRecord`; 0, topic, uid → nothing: its users; 1, uid, topic → nothing: the topics of a user
+        case topic = 0x54  // T
+        /// notification → how many deliveries need its texts (`TextUses`)
+        case textUses = 0x4A  // J
+        /// notification → `FanOutRecord`: deliveries that are to be made
+        case fanOut = 0x46  // F
     }
 
     init(_ table: Table) { bytes = [table.rawValue] }

@@ -80,6 +80,8 @@ struct NotificationRecord: FieldObject {
 
     /// Whether what fills a place is all of it.
     func isWhole(_ place: PlaceText.Place) -> Bool { cut?.contains(place.name) != true }
+    /// Whether pushes carry what it says; nil: they do.
+    var contentChoice: Notifier.ContentChoice?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -101,11 +103,31 @@ struct NotificationRecord: FieldObject {
         .optional("withdrawal", \.withdrawal),
         .flag("hasOrigin", \.hasOrigin),
         .optional("withdrawnAt", \.withdrawnAt),
-        .optional("cut", \.cut))
+        .optional("cut", \.cut),
+        .optional("content", \.contentChoice))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
     static func purgeKey(_ id: String, at time: Int64) -> RecordKey { RecordKey(.purge).with(time: time).with(id) }
+
+    /// What it says, in all places that hold it, as far as it goes with the last delivery.
+    var hasTexts: Bool {
+        text.title != nil || text.body != nil || localized != nil || !data.isEmpty && !needsData || platforms != nil
+            || options?.image != nil || options?.link != nil
+    }
+
+    /// Whether responses to it write what stands in `data`; they come after the last delivery.
+    private var needsData: Bool { category != nil }
+
+    /// The same when nothing of it is to be delivered any more.
+    var withoutTexts: NotificationRecord {
+        var record = self
+        (record.text, record.localized, record.platforms) = (.init(), nil, nil)
+        if !needsData { record.data = [:] }
+        record.options?.image = nil
+        record.options?.link = nil
+        return record
+    }
 }
 
 struct IdempotencyRecord: FieldObject {
@@ -117,6 +139,8 @@ struct IdempotencyRecord: FieldObject {
     /// Of a notification that is accepted part by part, while parts are still to come: the last user that has it.
     /// `recipients` are those of the parts that came.
     var through: String?
+    /// Whether its deliveries are made in pages.
+    var isFannedOut = false
 
     static let fields = Fields<Self>(
         blank: Self(notification: "", recipients: 0, fingerprint: "", acceptedAt: 0),
@@ -124,7 +148,8 @@ struct IdempotencyRecord: FieldObject {
         .required("recipients", \.recipients),
         .required("fingerprint", \.fingerprint),
         .required("acceptedAt", \.acceptedAt),
-        .optional("through", \.through))
+        .optional("through", \.through),
+        .flag("isFannedOut", \.isFannedOut))
 
     static func key(scope: String, _ key: String) -> RecordKey { RecordKey(.idempotency).with(scope).with(key) }
 }

@@ -14,7 +14,7 @@ struct ReplyTokens {
         let now = outbox.time.now()
         return leases.map { lease in
             let content = lease.delivery.content
-            guard !content.uid.isEmpty, !content.text.isEmpty else { return lease }
+            guard !content.uid.isEmpty, !content.text.isEmpty || content.neutralText != nil else { return lease }
             var lease = lease
             lease.delivery.content.hato.id = content.notification
             lease.delivery.content.hato.reply = replyKey.token(

@@ -46,17 +46,23 @@ enum ThreadSteps {
     static func forget(_ notification: NotificationRecord, _ deliveries: [DeliveryRecord], in draft: inout OutboxDraft)
         throws
     {
-        if let thread = notification.options?.thread {
-            for uid in Set(deliveries.map(\.uid)) {
-                draft.writes.delete(ShownRecord.key(UserThread(uid: uid, thread: thread), notification.id))
-            }
-        }
+        forgetShown(notification, deliveries, in: &draft)
         guard notification.hasOrigin, let trigger = notification.trigger, let path = notification.path else { return }
         let key = OriginRecord.key(trigger, path)
         guard var origin = try draft.threads.origin(key, draft.transaction) else { return }
         origin.notifications.removeAll { $0 == notification.id }
         if origin.notifications.isEmpty { origin.deleted = nil }
         draft.threads.put(origin, at: key, &draft.writes)
+    }
+
+    /// Forgets that users of deliveries have not read a notification that is forgotten.
+    static func forgetShown(
+        _ notification: NotificationRecord, _ deliveries: [DeliveryRecord], in draft: inout OutboxDraft
+    ) {
+        guard let thread = notification.options?.thread else { return }
+        for uid in Set(deliveries.map(\.uid)) {
+            draft.writes.delete(ShownRecord.key(UserThread(uid: uid, thread: thread), notification.id))
+        }
     }
 
     /// Forgets that a node was deleted of which no notification came.
@@ -146,7 +152,7 @@ enum ThreadSteps {
         else { return false }
         guard notification.withdrawnAt == nil else { return true }
         notification.withdrawnAt = draft.now
-        draft.writes.put(key, notification)
+        draft.texts.put(notification, &draft.writes)
         try draft.threads.begin(
             .notification(id), WithdrawalRecord(through: draft.transaction.nextVersion), draft.transaction,
             &draft.writes)

@@ -179,6 +179,7 @@ struct CompiledTrigger: Sendable {
         new.idempotency = idempotency(of: change, in: commit)
         new.cut = cut.isEmpty ? nil : cut
         (new.isCounted, new.isWithdrawable) = (badge == nil, isWithdrawable)
+        new.content = trigger.content
         return new
     }
 

@@ -1,0 +1,183 @@
+import HatoModel
+import HatoStorage
+
+/// Turns jobs into deliveries, a page in each transaction.
+struct FanOutPages: Sendable {
+    private let outbox: Outbox
+
+    init(_ outbox: Outbox) { self.outbox = outbox }
+
+    /// Makes one page of deliveries of the job behind `last`, or of the first one; returns it. Nil: there is none.
+    func turn(after last: RecordKey?) async throws -> RecordKey? {
+        let deliveriesMax = min(FanOutPage.deliveriesMax, outbox.limits.deliveriesAtOnceMax)
+        return try await outbox.change { draft in
+            guard let job = try FanOutRecord.next(after: last, in: &draft) else { return nil }
+            var page = FanOutPage(job, deliveriesMax: deliveriesMax)
+            try page.write(to: &draft)
+            return FanOutRecord.key(job.notification)
+        }
+    }
+}
+
+/// One page of deliveries.
+private struct FanOutPage {
+    /// Deliveries of a page, beside those that the last user has more.
+    static let deliveriesMax = 500
+    /// Users that a page looks at: many may have no device.
+    private static let usersMax = 1_000
+
+    private var job: FanOutRecord
+    private let deliveriesMax: Int
+    private var recipients: [(index: Int, recipient: Recipient)] = []
+    private var isLast = false
+
+    init(_ job: FanOutRecord, deliveriesMax: Int) {
+        (self.job, self.deliveriesMax) = (job, deliveriesMax)
+    }
+
+    mutating func write(to draft: inout OutboxDraft) throws {
+        let key = NotificationRecord.key(job.notification)
+        let notification: NotificationRecord?
+        do { notification = try draft.transaction.record(NotificationRecord.self, key) } catch is UnreadableRecord {
+            try draft.setAside(key)
+            return job.end(in: &draft)
+        }
+        // What has expired, or was withdrawn, is delivered to no further device.
+        guard let notification, draft.now < notification.expiresAt, notification.withdrawnAt == nil else {
+            return job.end(in: &draft)
+        }
+        if let topic = job.topic {
+            try take(usersOf: topic, &draft)
+        } else if let uids = job.uids {
+            try take(uids, &draft)
+        } else {
+            try take(devices: job.devices ?? [], &draft)
+        }
+        let new = NewNotification(notification)
+        let readers = try count(new, in: &draft)
+        for (index, recipient) in recipients {
+            if readers.contains(recipient.uid) {
+                draft.drop(new, of: job.notification, index, to: recipient)
+            } else {
+                try draft.enqueue(new, of: job.notification, index, to: recipient)
+            }
+        }
+        draft.fanOuts.made(recipients.count)
+        if isLast { job.end(in: &draft) } else { draft.writes.put(FanOutRecord.key(job.notification), job) }
+    }
+
+    /// Counts the notification for the users of the page, each once. Returns those that have read it since an earlier
+    /// page counted it.
+    private mutating func count(_ new: NewNotification, in draft: inout OutboxDraft) throws -> Set<String> {
+        guard let thread = new.options?.thread, new.isShown else { return [] }
+        let known = Set(job.counted ?? [])
+        let first = recipients.filter { !known.contains($0.recipient.uid) }
+        try ThreadSteps.count(
+            new, as: job.notification, first.map { (number: $0.index, uid: $0.recipient.uid) }, in: &draft)
+        if job.devices != nil, !isLast {
+            // Only these can be in a later page as well.
+            let uids = Set(first.map(\.recipient.uid)).filter { !$0.isEmpty }
+            let several = try uids.filter { try draft.transaction.deviceKeys(of: $0).count > 1 }
+            job.counted = known.union(several).sorted()
+        }
+        var readers: Set<String> = []
+        let further = Dictionary(grouping: recipients.filter { known.contains($0.recipient.uid) }, by: \.recipient.uid)
+        for (uid, deliveries) in further {
+            let key = ShownRecord.key(UserThread(uid: uid, thread: thread), job.notification)
+            guard try draft.transaction.contains(key) else {
+                readers.insert(uid)
+                continue
+            }
+            guard var row = try draft.transaction.readable(ShownRecord.self, key) else { continue }
+            row.deliveries += deliveries.map { UInt32(clamping: $0.index) }
+            draft.writes.put(key, row)
+        }
+        return readers
+    }
+
+    private mutating func take(usersOf topic: String, _ draft: inout OutboxDraft) throws {
+        let limit = min(Self.usersMax, 2 * deliveriesMax)
+        let uids = try TopicReading(draft.transaction).users(of: topic, after: job.through, limit: limit)
+        let count = try takeDevices(of: uids, &draft)
+        job.through = count > 0 ? uids[count - 1] : job.through
+        isLast = count == uids.count && uids.count < limit
+    }
+
+    private mutating func take(_ uids: [String], _ draft: inout OutboxDraft) throws {
+        let count = try takeDevices(of: uids.prefix(Self.usersMax), &draft)
+        job.uids = Array(uids.dropFirst(count))
+        isLast = count == uids.count
+    }
+
+    /// Takes the active devices of users until the page is full; returns of how many users.
+    private mutating func takeDevices(of uids: some Sequence<String>, _ draft: inout OutboxDraft) throws -> Int {
+        var count = 0
+        for uid in uids {
+            for device in try draft.devices(of: uid) where device.state == .active {
+                recipients.append((job.deliveries, Recipient(device)))
+                job.deliveries += 1
+            }
+            count += 1
+            if recipients.count >= deliveriesMax { break }
+        }
+        job.done += count
+        return count
+    }
+
+    /// Each device has the number of its place in the list: the caller knows its delivery by it.
+    private mutating func take(devices: [String], _ draft: inout OutboxDraft) throws {
+        let names = devices.prefix(deliveriesMax)
+        for (offset, name) in names.enumerated() {
+            // It may have gone since.
+            guard let device = try draft.transaction.readable(DeviceRecord.self, DeviceRecord.key(name)),
+                device.state == .active
+            else { continue }
+            recipients.append((job.done + offset, Recipient(device)))
+            job.deliveries += 1
+        }
+        job.done += names.count
+        job.devices = Array(devices.dropFirst(names.count))
+        isLast = names.count == devices.count
+    }
+}
+
+extension FanOutRecord {
+    /// The deliveries of a notification that began in a draft are made later. Throws when those of too many are.
+    func begin(in draft: inout OutboxDraft, max: Int) throws {
+        try draft.fanOuts.begin(max: max)
+        draft.writes.put(FanOutRecord.key(notification), self)
+        draft.texts.add(1, to: notification)
+    }
+
+    /// No further delivery is made.
+    fileprivate func end(in draft: inout OutboxDraft) {
+        draft.fanOuts.end()
+        draft.writes.delete(FanOutRecord.key(notification))
+        draft.texts.add(-1, to: notification)
+    }
+
+    /// The job behind `last`, or the first one, of those that can be read; the others are set aside.
+    fileprivate static func next(after last: RecordKey?, in draft: inout OutboxDraft) throws -> FanOutRecord? {
+        for start in last == nil ? [nil] : [last, nil] {
+            var position = start
+            while let row = try draft.transaction.rows(RecordKey(.fanOut), after: position, limit: 1).first {
+                do { return try RecordCodec.decode(FanOutRecord.self, row.value, key: row.key.bytes) } catch {
+                    try draft.setAside(row.key)
+                    position = row.key
+                }
+            }
+        }
+        return nil
+    }
+}
+
+extension NewNotification {
+    /// What is accepted already, without recipients.
+    fileprivate init(_ record: NotificationRecord) {
+        self.init(
+            recipients: .devices([]), text: record.text, localized: record.localized, data: record.data,
+            collapseKey: record.collapseKey, options: record.options, platforms: record.platforms,
+            createdAt: record.createdAt, expiresAt: record.expiresAt, trigger: record.trigger, path: record.path,
+            category: record.category, isWithdrawable: record.hasOrigin, cut: record.cut, content: record.contentChoice)
+    }
+}
