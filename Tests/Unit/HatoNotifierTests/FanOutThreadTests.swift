@@ -116,7 +116,7 @@ import Testing
     @Test func whatResponsesWriteIsKeptWithTheNotification() async throws {
         let outbox = try await outbox(MemoryStore(), atOnce: 2)
         try await outbox.addDevice("d", of: "u")
-        let category = Notifier.Category(id: "C", actions: [.init(id: "A", title: "t")])
+        let category = Notifier.Category(id: "C", actions: [.init(id: "A", title: .init("t"))])
         try await outbox.change { $0.writes.put(CategoryRecord.key("C"), CategoryRecord(category: category)) }
         var new = outbox.notification("text", to: ["u"])
         (new.category, new.data) = ("C", ["chat": "c1"])

@@ -5,7 +5,7 @@ import HatoModel
 struct OutboxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "outbox", abstract: "What waits, and what became of notifications.",
-        subcommands: [Counts.self, Status.self, Follow.self], defaultSubcommand: Counts.self)
+        subcommands: [Counts.self, Status.self, List.self, Show.self, Follow.self], defaultSubcommand: Counts.self)
 
     struct Counts: RequestCommand {
         typealias Target = NotifierTarget
@@ -22,12 +22,65 @@ struct OutboxCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The notification.") var notification: String
+        @OptionGroup var page: PageOptions
 
-        func request() throws -> Notifier.Status { .init(notification: notification) }
+        func request() throws -> Notifier.Status { page.status(of: notification) }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(
                 ["delivery", "device", "uid", "state", "attempts", "reason"], of: result["deliveries"]?.array ?? [])
+        }
+    }
+
+    struct List: RequestCommand {
+        typealias Target = NotifierTarget
+        static let configuration = CommandConfiguration(
+            abstract: Notifier.Outbox.List.summary,
+            discussion: "Example: hato-notifier outbox list --uid u1 --state pending")
+
+        @OptionGroup var options: ClientOptions
+        @Option(help: "Only to devices of this user.") var uid: String?
+        @Option(help: "Only to this device.") var device: String?
+        @Option(help: "Only in this state: pending, leased, delivered, dropped or dead.", transform: choice)
+        var state: Notifier.DeliveryState?
+        @Option(help: "Only of notifications of this trigger.") var trigger: String?
+        @OptionGroup var page: PageOptions
+
+        func request() throws -> Notifier.Outbox.List {
+            var request = Notifier.Outbox.List(after: page.after, limit: page.limit)
+            (request.uid, request.device, request.state, request.trigger) = (uid, device, state, trigger)
+            return request
+        }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            CommandTable(
+                ["delivery", "device", "uid", "state", "attempts", "reason"], of: result["deliveries"]?.array ?? [])
+        }
+    }
+
+    struct Show: RequestCommand {
+        typealias Target = NotifierTarget
+        static let configuration = CommandConfiguration(
+            abstract: "Shows the deliveries of a notification with every attempt that is kept.")
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The notification.") var notification: String
+        @OptionGroup var page: PageOptions
+
+        func request() throws -> Notifier.Status { page.status(of: notification) }
+
+        /// A line for each attempt, the oldest first; one for a delivery without any.
+        func table(_ result: JSONValue) -> CommandTable? {
+            let lines = (result["deliveries"]?.array ?? []).flatMap { delivery -> [JSONValue] in
+                let attempts = (delivery["history"]?.array ?? []) + [delivery["lastAttempt"]].compactMap(\.self)
+                return (attempts.isEmpty ? [nil] : attempts.map(Optional.some)).map { attempt in
+                    var line: JSONObject = [:]
+                    for name in ["delivery", "device", "state", "reason"] { line[name] = delivery[name] }
+                    for name in ["at", "status", "id", "error"] { line[name] = attempt?[name] }
+                    return .object(line)
+                }
+            }
+            return CommandTable(["delivery", "device", "state", "reason", "at", "status", "id", "error"], of: lines)
         }
     }
 
@@ -41,6 +94,24 @@ struct OutboxCommand: AsyncParsableCommand {
 
         func request() throws -> Notifier.Follow { .init(after: after) }
     }
+}
+
+/// The page of a list.
+struct PageOptions: ParsableArguments {
+    @Option(help: "Where the page begins: after of the previous page.") var after: String?
+    @Option(help: "At most so many.") var limit: Int?
+
+    func status(of notification: String) -> Notifier.Status {
+        var request = Notifier.Status(notification: notification)
+        (request.after, request.limit) = (after, limit)
+        return request
+    }
+}
+
+/// One of the values that an option may have.
+func choice<Choice: FieldChoice>(_ text: String) throws -> Choice {
+    if let choice = Choice(rawValue: text) { return choice }
+    throw ValidationError("Give one of \(Choice.allCases.map(\.rawValue).joined(separator: ", ")).")
 }
 
 struct DeadCommand: AsyncParsableCommand {

@@ -11,6 +11,7 @@ struct SendCommand: RequestCommand {
     @OptionGroup var options: ClientOptions
     @Option(help: "A user to notify; may be given several times.") var to: [String] = []
     @Option(help: "A device to notify; may be given several times.") var device: [String] = []
+    @Option(help: "Notify the users of a topic.") var topic: String?
     @Option(help: "The type that the data fit; gives the text unless there is a title or body.") var type: String?
     @Option(help: "The title.") var title: String?
     @Option(help: "The body.") var body: String?
@@ -19,13 +20,13 @@ struct SendCommand: RequestCommand {
     @Option(help: ArgumentHelp("How long it is worth delivering.", valueName: "seconds")) var ttl: Int?
     @Option(help: "Replaces an unsent notification with the same key.") var collapseKey: String?
     @Option(help: "Sends once, however often this is called within 24 hours.") var idempotencyKey: String?
+    @Option(help: "ids: no provider gets the text; the app fetches it.", transform: choice)
+    var content: Notifier.ContentChoice?
     @Flag(help: "Say how many devices there are; send nothing.") var dryRun = false
 
     func request() throws -> Notifier.Send {
-        guard to.isEmpty != device.isEmpty else { throw ValidationError("Give --to or --device.") }
-        let target = to.isEmpty ? Notifier.SendTarget(devices: device) : Notifier.SendTarget(uids: to)
         var request = Notifier.Send(
-            to: target, notification: .init(title: title, body: body), idempotencyKey: idempotencyKey)
+            to: try target(), notification: .init(title: title, body: body), idempotencyKey: idempotencyKey)
         request.type = type
         if type != nil, title == nil, body == nil { request.notification = nil }
         for pair in data {
@@ -37,6 +38,16 @@ struct SendCommand: RequestCommand {
             request.options = .init(ttlSeconds: ttl, collapseKey: collapseKey)
         }
         request.dryRun = dryRun ? true : nil
+        request.content = content
         return request
+    }
+
+    private func target() throws -> Notifier.SendTarget {
+        switch (to.isEmpty, device.isEmpty, topic) {
+        case (false, true, nil): .init(uids: to)
+        case (true, false, nil): .init(devices: device)
+        case (true, true, let topic?): .init(topic: topic)
+        default: throw ValidationError("Give --to, --device or --topic.")
+        }
     }
 }
