@@ -71,7 +71,7 @@ import Testing
         let id = try await sendToDevices(outbox)
         let first = try await FanOutPages(outbox).turn(after: nil)
         #expect(try count(outbox, of: "u") == 1)
-        try await outbox.change { try $0.setCount(0, of: UserThread(uid: "u", thread: "c1")) }
+        try await outbox.change { try ThreadSteps.setCount(0, of: UserThread(uid: "u", thread: "c1"), in: &$0) }
         try await withdraw(outbox)
         try await turnAll(outbox, after: first)
         #expect(try count(outbox, of: "u") == 0 && count(outbox, of: "w") == 1)
@@ -88,8 +88,8 @@ import Testing
             try await outbox.addDevice("a\(number)", of: "u\(number)")
             try await outbox.addDevice("b\(number)", of: "u\(number)")
         }
-        _ = try await store.write { transaction in
-            for number in 10..<40 {
+        for number in 10..<40 {
+            _ = try await store.write { transaction in
                 var changes = TopicChanges()
                 _ = try changes.subscribe("u\(number)", to: "news", topicsMax: 9, in: transaction)
                 try changes.writes.apply(to: transaction)
@@ -99,7 +99,7 @@ import Testing
         let first = try await FanOutPages(outbox).turn(after: nil)
         #expect(try await outbox.status(of: id)?.deliveries.count == 10)
         for number in 10..<15 { #expect(try count(outbox, of: "u\(number)") == 1) }
-        #expect(try await outbox.change { try $0.beginWithdrawal(of: id) })
+        #expect(try await outbox.change { try ThreadSteps.beginWithdrawal(of: id, in: &$0) })
         try await turnAll(outbox, after: first)
         try await withdraw(outbox)
         let status = try await outbox.status(of: id)
@@ -127,7 +127,7 @@ import Testing
         #expect(record?.text.title == nil && record?.data == ["chat": "c1"] && record?.hasTexts == false)
     }
 
-    @Test func whatWasReportedOfALargeNotificationIsForgottenWithIt() async throws {
+    @Test func reportsOnALargeNotificationAreRemovedWithIt() async throws {
         let store = try MemoryStore()
         let outbox = try await outbox(store, atOnce: 2)
         let id = try await sendToDevices(outbox)

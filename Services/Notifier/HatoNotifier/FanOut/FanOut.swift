@@ -3,28 +3,21 @@ import Logging
 
 /// Makes the deliveries of notifications that go to many devices. Jobs take turns, page by page, so that a large one
 /// does not delay small ones; each page is a transaction among those of others.
-actor FanOut {
+struct FanOut: Sendable {
     private let outbox: Outbox
     private let logger: Logger
-    /// Wakes that are wanted; any number of them before the next one are one.
-    private let ticks: AsyncStream<Void>
-    private nonisolated let tick: AsyncStream<Void>.Continuation
     /// How long to wait after a failure.
     private static let pause = Duration.seconds(1)
 
     init(_ outbox: Outbox, logger: Logger) {
         (self.outbox, self.logger) = (outbox, logger)
-        (ticks, tick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
-
-    nonisolated func wake() { tick.yield() }
 
     /// Until cancelled.
     func run() async {
-        outbox.fanOuts.onCame { [weak self] in self?.wake() }
         // Jobs of the process before.
-        wake()
-        for await _ in ticks { await makeAll() }
+        outbox.fanOuts.bell.ring()
+        for await _ in outbox.fanOuts.bell.rings { await makeAll() }
     }
 
     /// Returns when no job is left.

@@ -56,10 +56,12 @@ private struct FanOutPage {
         let new = NewNotification(notification)
         let readers = try count(new, in: &draft)
         for (index, recipient) in recipients {
+            let delivery = NewDelivery(
+                new: new, notification: job.notification, index: index, recipient: recipient)
             if readers.contains(recipient.uid) {
-                draft.drop(new, of: job.notification, index, to: recipient)
+                delivery.drop(in: &draft)
             } else {
-                try draft.enqueue(new, of: job.notification, index, to: recipient)
+                try delivery.enqueue(in: &draft)
             }
         }
         draft.fanOuts.made(recipients.count)

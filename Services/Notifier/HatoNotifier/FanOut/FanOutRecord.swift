@@ -40,10 +40,10 @@ struct FanOutRecord: FieldObject {
     var shown: Notifier.FanOut { .init(done: done, total: total, deliveries: deliveries) }
 }
 
-/// How many notifications have deliveries that are still to be made, and what is called when there is another one.
+/// How many notifications have deliveries that are still to be made, and what rings when there is another one.
 final class FanOutJobs: Sendable {
     private let count: Atomic<Int>
-    private let wake: Mutex<@Sendable () -> Void> = Mutex({})
+    let bell = Bell()
     private let metrics: NotifierMetrics
 
     init(count: Int, _ metrics: NotifierMetrics) {
@@ -55,14 +55,12 @@ final class FanOutJobs: Sendable {
     /// How many there are, as far as that is durable.
     var waiting: Int { count.load(ordering: .relaxed) }
 
-    func onCame(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
-
     /// What a transaction that is durable did.
     func changed(_ change: FanOutChange) {
         metrics.madeDeliveries(change.deliveries)
         guard change.began != 0 || change.ended != 0 else { return }
         metrics.fanOutsAre(count.add(change.began - change.ended, ordering: .relaxed).newValue)
-        if change.began > 0 { wake.withLock { $0 }() }
+        if change.began > 0 { bell.ring() }
     }
 }
 

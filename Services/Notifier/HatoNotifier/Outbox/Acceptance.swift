@@ -38,7 +38,7 @@ struct Acceptance {
         accepted.isFannedOut = job != nil
         let numbers = Dictionary(devices.enumerated().map { ($1.device, $0) }) { first, _ in first }
         accepted.deliveries = namedDevices.map { numbers[$0] }
-        draft.begin(notification)
+        notification.begin(in: &draft)
         if let idempotencyKey, let idempotency = new.idempotency {
             draft.writes.put(
                 idempotencyKey,
@@ -52,7 +52,7 @@ struct Acceptance {
             return accepted
         }
         for (index, device) in devices.enumerated() {
-            try draft.enqueue(new, of: id, index, to: Recipient(device))
+            try NewDelivery(new: new, notification: id, index: index, recipient: Recipient(device)).enqueue(in: &draft)
         }
         try ThreadSteps.count(new, as: id, devices.enumerated().map { ($0, $1.uid) }, in: &draft)
         return accepted
@@ -82,7 +82,7 @@ struct Acceptance {
         if former == nil {
             var notification = try NotificationRecord(new, id: id, recipients: part.total, in: &draft)
             notification.idempotencyKey = key.bytes
-            draft.begin(notification)
+            notification.begin(in: &draft)
         }
         // Until the last part has come, the texts stay.
         if former == nil, !part.isLast { draft.texts.add(1, to: id) }
@@ -92,10 +92,12 @@ struct Acceptance {
         var accepted: [(number: Int, uid: String)] = []
         for (index, recipient) in recipients.enumerated() {
             let number = record.recipients + index
+            let delivery = NewDelivery(
+                new: new, notification: record.notification, index: number, recipient: recipient)
             if try isWithdrawn || ThreadSteps.isRead(new, by: recipient.uid, in: &draft) {
-                draft.drop(new, of: record.notification, number, to: recipient)
+                delivery.drop(in: &draft)
             } else {
-                try draft.enqueue(new, of: record.notification, number, to: recipient)
+                try delivery.enqueue(in: &draft)
                 accepted.append((number, recipient.uid))
             }
         }
@@ -191,37 +193,40 @@ extension NotificationRecord {
     }
 }
 
-extension OutboxDraft {
-    mutating func begin(_ notification: NotificationRecord) {
-        writes.put(NotificationRecord.key(notification.id), notification)
-        writes.put(notification.purgeKey)
-        writes.record(OutboxEvent(accepted: notification))
-        texts.begin(notification)
+extension NotificationRecord {
+    /// Begins it, without its deliveries.
+    func begin(in draft: inout OutboxDraft) {
+        draft.writes.put(NotificationRecord.key(id), self)
+        draft.writes.put(purgeKey)
+        draft.writes.record(OutboxEvent(accepted: self))
+        draft.texts.begin(self)
+    }
+}
+
+/// A delivery of a notification to one recipient that is about to be made.
+struct NewDelivery {
+    var new: NewNotification
+    var notification: String
+    var index: Int
+    var recipient: Recipient
+
+    func enqueue(in draft: inout OutboxDraft) throws {
+        try draft.enqueue(record(at: draft.now), from: new.position)
     }
 
-    mutating func enqueue(
-        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
-    ) throws {
-        try enqueue(delivery(of: new, notification, index, to: recipient), from: new.position)
+    /// It was withdrawn already, or read: it enters no lane.
+    func drop(in draft: inout OutboxDraft) {
+        var delivery = record(at: draft.now)
+        _ = delivery.machine.withdrawn(at: draft.now)
+        draft.writes.put(delivery.key, delivery)
+        if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
     }
 
-    private func delivery(
-        of new: NewNotification, _ notification: String, _ index: Int, to recipient: Recipient
-    ) -> DeliveryRecord {
+    private func record(at now: Int64) -> DeliveryRecord {
         DeliveryRecord(
             notification: notification, index: UInt32(clamping: index), device: recipient.device,
             uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
             createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
             queue: recipient.queue)
-    }
-
-    /// A delivery of a notification that was withdrawn already: it enters no lane.
-    mutating func drop(
-        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
-    ) {
-        var delivery = self.delivery(of: new, notification, index, to: recipient)
-        _ = delivery.machine.withdrawn(at: now)
-        writes.put(delivery.key, delivery)
-        if let event = OutboxEvent(finished: delivery) { writes.record(event) }
     }
 }

@@ -99,7 +99,7 @@ struct SilentPushes: Sendable {
             text: Notifier.NotificationText(), data: [:], collapseKey: Self.collapseKey, options: options,
             recipients: devices.count)
         notification.withdrawal = content
-        draft.begin(notification)
+        notification.begin(in: &draft)
         for (index, device) in devices.enumerated() {
             let recipient = Recipient(device)
             try draft.enqueue(

@@ -31,7 +31,7 @@ struct TopicRecord: FieldObject {
 struct TopicChanges {
     private(set) var writes = RecordWrites()
 
-    /// Returns whether the user has more topics than may be.
+    /// Returns whether the user has no more topics than may be.
     mutating func subscribe(
         _ uid: String, to topic: String, topicsMax: Int, in rows: some StoreReading
     ) throws -> Bool {
