@@ -24,7 +24,7 @@ public struct DeliveryContent: Sendable, Hashable {
     public var platforms: Notifier.PlatformMembers?
     /// What the app needs of us.
     public var hato = HatoMember()
-    /// What Apple's devices show if the app's extension does not fetch what the notification says, which the push does
+    /// What Apple's devices and browsers show if the app does not fetch what the notification says, which the push does
     /// not carry; nil: the push carries it.
     public var neutralText: String?
 

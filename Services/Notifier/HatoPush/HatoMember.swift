@@ -9,6 +9,7 @@ public import HatoModel
 ///
 /// ```json
 /// {"withdraw":["ntf_…","ntf_…"],"threads":["c1"],"badge":2}
+/// {"id":"ntf_…","reply":"…","path":"/chats/c1/messages/m1","thread":"c1","category":"REPLY"}
 /// ```
 public struct HatoMember: Sendable, Hashable {
     /// The ids of shown notifications that the app removes; nil: the push withdraws nothing.
@@ -21,6 +22,23 @@ public struct HatoMember: Sendable, Hashable {
     public var id: String?
     /// The reply token of the notification, its user and the device.
     public var reply: String?
+    /// Where it comes from, of a push that does not carry what it says: the app reads that by these.
+    public var source: Source?
+
+    /// What leads to the texts of a notification. Ids, no words.
+    public struct Source: Sendable, Hashable {
+        /// The path of the change that fired its trigger; nil: it has none.
+        public var path: String?
+        /// Its thread; nil: it has none.
+        public var thread: String?
+        /// The id of its category; nil: it has none.
+        public var category: String?
+
+        /// A source with these ids.
+        public init(path: String?, thread: String?, category: String?) {
+            (self.path, self.thread, self.category) = (path, thread, category)
+        }
+    }
 
     /// No member of an object has this name beside ours.
     static let name = "hato"
@@ -36,6 +54,9 @@ public struct HatoMember: Sendable, Hashable {
         if let badge { object["badge"] = .number(Double(badge)) }
         if let id { object["id"] = .string(id) }
         if let reply { object["reply"] = .string(reply) }
+        if let path = source?.path { object["path"] = .string(path) }
+        if let thread = source?.thread { object["thread"] = .string(thread) }
+        if let category = source?.category { object["category"] = .string(category) }
         return object.members.isEmpty ? nil : .object(object)
     }
 

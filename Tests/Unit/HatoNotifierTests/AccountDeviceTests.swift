@@ -99,13 +99,14 @@ struct AccountDeviceTests {
         _ = try await store.write {
             RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: $0)
         }
-        try await write(["a/app", "b/app"], in: store)
-        try await subscribe(["a", "b", "c", "d"], in: store)
+        // An administrator registered the device of e, which is not in auth.
+        try await write(["a/app", "b/app", "e"], in: store)
+        try await subscribe(["a", "b", "c", "d", "e"], in: store)
         auth.setSessions("a", ["app"])
         auth.setSessions("c", [])
         try await run(auth, on: store) { _ in
             try await eventually("those of users that are no more are gone") {
-                try TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["a", "c"]
+                try TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["a", "c", "e"]
             }
         }
         await auth.stop()

@@ -39,6 +39,7 @@ import Testing
             #expect(content.appearance.image == nil && content.appearance.link == nil)
             #expect(content.appearance.thread == "c1" && content.appearance.sound == "default")
         }
+        #expect(contents["u1"]?.hato.source == .init(path: nil, thread: "c1", category: "C"))
         #expect(contents["u1"]?.neutralText == "新着メッセージ")
         for uid in ["u2", "u3", "u4"] { #expect(contents[uid]?.neutralText == "New message") }
         await notifier.stop()
@@ -59,6 +60,9 @@ import Testing
         try await eventually("it has it") { !channel.deliveries.isEmpty }
         let content = try #require(channel.deliveries.first?.content)
         #expect(content.text == .init() && content.hato.id == content.notification && content.neutralText != nil)
+        // The app reads one node.
+        let path = try #require(content.path)
+        #expect(path.hasPrefix("/chats/") && content.hato.source?.path == path)
         await notifier.stop()
     }
 

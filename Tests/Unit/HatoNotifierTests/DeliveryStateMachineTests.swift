@@ -133,10 +133,12 @@ import Testing
         #expect(postponed.attemptPostponed(report, delay: 10, at: 120) == .finish && postponed.state == .dropped)
         #expect(lost.leaseReclaimed(at: 120) == .waitUntil(120))
         #expect(lost.leaseRequested(at: 120, until: 200) == .finish && lost.reason == "withdrawn")
-        // So does one that is dead and replayed.
+        var rejected = attempted
+        #expect(rejected.attemptRejected(report, at: 120) == .finish && rejected.state == .dropped)
+        // One that is dead is not kept for a replay.
         var dead = leased()
         _ = dead.attemptRejected(report, at: 120)
-        #expect(dead.withdrawn(at: 130) == .ignore && dead.replayed(at: 140, expiresAt: 500) == .waitUntil(140))
-        #expect(dead.leaseRequested(at: 140, until: 200) == .finish && dead.reason == "withdrawn")
+        #expect(dead.withdrawn(at: 130) == .finish && dead.state == .dropped && dead.reason == "withdrawn")
+        #expect(dead.replayed(at: 140, expiresAt: 500) == .ignore)
     }
 }

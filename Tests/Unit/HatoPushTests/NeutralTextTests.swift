@@ -13,6 +13,8 @@ import Testing
         content.neutralText = "New message"
         content.hato.id = "ntf_1"
         content.appearance.sound = "default"
+        content.appearance.badge = 3
+        content.hato.source = .init(path: "/m/1", thread: nil, category: "C")
         var delivery = Delivery(id: "ntf_1-0", address: .apns(device), content: content, createdAt: Self.now)
         delivery.expiresAt = Self.now + 60_000
         return delivery
@@ -23,7 +25,8 @@ import Testing
         let request = try APNsRequest(delivery(), to: device, topic: "com.example.chat", now: Self.now)
         #expect(
             try JSONParser.parse(request.payload) == [
-                "aps": ["alert": "New message", "sound": "default", "mutable-content": 1], "hato": ["id": "ntf_1"],
+                "aps": ["alert": "New message", "badge": 3, "sound": "default", "mutable-content": 1],
+                "hato": ["id": "ntf_1", "path": "/m/1", "category": "C"],
             ])
         #expect(request.headers["apns-push-type"] == "alert" && request.headers["apns-priority"] == "10")
     }
@@ -32,21 +35,30 @@ import Testing
         let request = try #require(FCMRequest(delivery(), to: .token("t"), now: Self.now))
         let message = try JSONParser.parse(request.body)["message"]
         #expect(message?["notification"] == nil && message?["android"]?["notification"] == nil)
-        #expect(message?["data"] == ["hato": #"{"id":"ntf_1"}"#])
+        #expect(
+            message?["data"] == [
+                "badge": "3", "sound": "default", "tag": "ntf_1",
+                "hato": #"{"id":"ntf_1","path":"/m/1","category":"C"}"#,
+            ])
         #expect(message?["android"]?["priority"] == "HIGH")
         #expect(
             message?["apns"]?["payload"] == [
-                "aps": ["alert": "New message", "sound": "default", "mutable-content": 1]
+                "aps": ["alert": "New message", "badge": 3, "sound": "default", "mutable-content": 1]
             ])
         #expect(message?["apns"]?["headers"]?["apns-push-type"] == "alert")
         #expect(message?["webpush"]?["notification"] == nil)
     }
 
-    @Test func browsersGetDataAlone() throws {
+    @Test func browsersShowItUntilTheServiceWorkerHasFetched() throws {
         let request = try #require(WebPushRequest(delivery(), now: Self.now))
         #expect(
             try JSONParser.parse(request.plaintext) == [
-                "notification": ["tag": "ntf_1", "data": ["hato": ["id": "ntf_1"]]]
+                "web_push": 8030,
+                "notification": [
+                    "title": "New message", "tag": "ntf_1", "app_badge": "3",
+                    "data": ["hato": ["id": "ntf_1", "path": "/m/1", "category": "C"]],
+                ],
+                "app_badge": 3, "mutable": false,
             ])
     }
 }

@@ -86,9 +86,9 @@ final class AccountDevices: AccountDependents {
         var after: String?
         while let uid = try await nextUser(TopicRecord.usersPrefix, after: after) {
             after = uid
-            // A user that has devices of sessions still was found just now.
-            let isKnown = try await outbox.store.read { try $0.devices(of: uid) }.contains { $0.session != nil }
-            if isKnown { continue }
+            // A user that has devices of sessions still was found just now; one that has others need not be in auth.
+            let hasDevices = try await !outbox.store.read { try $0.devices(of: uid) }.isEmpty
+            if hasDevices { continue }
             guard try await sessions(of: uid) == nil else { continue }
             _ = try await outbox.store.write { transaction in
                 var topics = TopicChanges()

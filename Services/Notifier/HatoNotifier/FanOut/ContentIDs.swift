@@ -12,7 +12,7 @@ extension RequestChecks {
 }
 
 extension DeliveryContent {
-    /// The same without what it says: the app gets the id of the notification, and fetches the rest.
+    /// The same without what it says: the app gets the id of the notification and its source, and reads the rest there.
     func idsOnly(in locale: String?) -> DeliveryContent {
         var content = self
         (content.text, content.data, content.platforms) = (.init(), [:], nil)
@@ -21,6 +21,7 @@ extension DeliveryContent {
         content.appearance.category?.actions = []
         content.neutralText = Self.neutralText(in: locale)
         content.hato.id = notification
+        content.hato.source = .init(path: path, thread: appearance.thread, category: appearance.category?.id)
         return content
     }
 

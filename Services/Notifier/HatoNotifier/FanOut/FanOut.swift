@@ -2,12 +2,19 @@ import HatoStorage
 import Logging
 
 /// Makes the deliveries of notifications that go to many devices. Jobs take turns, page by page, so that a large one
-/// does not delay small ones; each page is a transaction among those of others.
-struct FanOut: Sendable {
+/// does not delay small ones; each page is a transaction among those of others. A page is made when the queues have
+/// taken what is due: what is sent meanwhile waits behind one page, not behind a topic.
+actor FanOut {
     private let outbox: Outbox
     private let logger: Logger
+    private var timer: Task<Void, Never>?
+    /// When the last page was made.
+    private var lastPageAt: Int64 = 0
     /// How long to wait after a failure.
     private static let pause = Duration.seconds(1)
+    /// A page is made after so many milliseconds, though queues are behind: else a job would never end beside too much
+    /// of other work.
+    private static let pageAfter: Int64 = 1_000
 
     init(_ outbox: Outbox, logger: Logger) {
         (self.outbox, self.logger) = (outbox, logger)
@@ -18,20 +25,36 @@ struct FanOut: Sendable {
         // Jobs of the process before.
         outbox.fanOuts.bell.ring()
         for await _ in outbox.fanOuts.bell.rings { await makeAll() }
+        timer?.cancel()
     }
 
-    /// Returns when no job is left.
+    /// Returns when no job is left, or further pages must wait.
     private func makeAll() async {
         var last: RecordKey?
         while !Task.isCancelled {
             do {
-                guard let job = try await FanOutPages(outbox).turn(after: last) else { return }
+                let pages = FanOutPages(outbox)
+                guard pages.fits, outbox.fanOuts.isClear || outbox.time.now() - lastPageAt >= Self.pageAfter else {
+                    return ringLater()
+                }
+                guard let job = try await pages.turn(after: last) else { return }
                 Failpoint.pushAfterPage.pass()
-                last = job
+                (last, lastPageAt) = (job, outbox.time.now())
             } catch {
+                if let failed = error as? FanOutPages.FailedPage { last = failed.job }
                 logger.error("deliveries to many devices cannot be made", metadata: ["error": "\(error)"])
                 do { try await outbox.time.sleepUntil(outbox.time.now() + Self.pause.milliseconds) } catch { return }
             }
+        }
+    }
+
+    /// Queues ring when they are behind no more; this is for those that remain so.
+    private func ringLater() {
+        timer?.cancel()
+        // Unstructured: it only rings, and is cancelled by the next one or the end of `run`.
+        timer = Task { [outbox] in
+            do { try await outbox.time.sleepUntil(outbox.time.now() + Self.pageAfter) } catch { return }
+            outbox.fanOuts.bell.ring()
         }
     }
 }

@@ -4,18 +4,35 @@ import HatoStorage
 /// Turns jobs into deliveries, a page in each transaction.
 struct FanOutPages: Sendable {
     private let outbox: Outbox
+    private let deliveriesMax: Int
 
-    init(_ outbox: Outbox) { self.outbox = outbox }
+    init(_ outbox: Outbox) {
+        self.outbox = outbox
+        let limits = outbox.limits
+        deliveriesMax = min(FanOutPage.deliveriesMax, limits.deliveriesAtOnceMax, max(1, limits.pendingMax / 4))
+    }
+
+    /// Whether a further page leaves half of the outbox to what is sent otherwise. What is not made waits in its job,
+    /// where it takes nothing from others and is dropped for none.
+    var fits: Bool { outbox.waiting.total + deliveriesMax <= max(1, outbox.limits.pendingMax / 2) }
 
     /// Makes one page of deliveries of the job behind `last`, or of the first one; returns it. Nil: there is none.
     func turn(after last: RecordKey?) async throws -> RecordKey? {
-        let deliveriesMax = min(FanOutPage.deliveriesMax, outbox.limits.deliveriesAtOnceMax)
-        return try await outbox.change { draft in
+        try await outbox.change { [deliveriesMax] draft in
             guard let job = try FanOutRecord.next(after: last, in: &draft) else { return nil }
+            let key = FanOutRecord.key(job.notification)
             var page = FanOutPage(job, deliveriesMax: deliveriesMax)
-            try page.write(to: &draft)
-            return FanOutRecord.key(job.notification)
+            do { try page.write(to: &draft) } catch let error as UnreadableRecord {
+                throw FailedPage(job: key, error: error)
+            }
+            return key
         }
+    }
+
+    /// A page that cannot be made, since a row cannot be read; those of other jobs can.
+    struct FailedPage: Error {
+        var job: RecordKey
+        var error: UnreadableRecord
     }
 }
 
@@ -64,7 +81,7 @@ private struct FanOutPage {
                 try delivery.enqueue(in: &draft)
             }
         }
-        draft.fanOuts.made(recipients.count)
+        draft.fanOuts.made(recipients.lazy.map(\.recipient))
         if isLast { job.end(in: &draft) } else { draft.writes.put(FanOutRecord.key(job.notification), job) }
     }
 
@@ -156,6 +173,20 @@ extension FanOutRecord {
         draft.fanOuts.end()
         draft.writes.delete(FanOutRecord.key(notification))
         draft.texts.add(-1, to: notification)
+    }
+
+    /// Whether deliveries of a notification are still to be made.
+    static func isUnderWay(_ notification: String, _ reading: some StoreReading) throws -> Bool {
+        try reading.readable(FanOutRecord.self, key(notification)) != nil
+    }
+
+    /// Removes a job that cannot be read with its notification.
+    static func remove(_ notification: String, in draft: inout OutboxDraft) throws {
+        let key = key(notification)
+        guard try draft.transaction.contains(key) else { return }
+        try draft.forgetSetAside(key)
+        draft.fanOuts.end()
+        draft.writes.delete(key)
     }
 
     /// The job behind `last`, or the first one, of those that can be read; the others are set aside.

@@ -43,7 +43,10 @@ struct FanOutRecord: FieldObject {
 /// How many notifications have deliveries that are still to be made, and what rings when there is another one.
 final class FanOutJobs: Sendable {
     private let count: Atomic<Int>
+    /// Rings when there may be a page to make.
     let bell = Bell()
+    /// The queues in which more is due than they attempt, as far as they say.
+    private let behind = Mutex<Set<String>>([])
     private let metrics: NotifierMetrics
 
     init(count: Int, _ metrics: NotifierMetrics) {
@@ -58,10 +61,27 @@ final class FanOutJobs: Sendable {
     /// What a transaction that is durable did.
     func changed(_ change: FanOutChange) {
         metrics.madeDeliveries(change.deliveries)
+        // Until they have looked. They are woken after this.
+        if !change.queues.isEmpty { behind.withLock { $0.formUnion(change.queues) } }
         guard change.began != 0 || change.ended != 0 else { return }
         metrics.fanOutsAre(count.add(change.began - change.ended, ordering: .relaxed).newValue)
         if change.began > 0 { bell.ring() }
     }
+}
+
+extension FanOutJobs {
+    /// A queue has looked at what is due: whether there is more than it attempts now. One that is paused or stopped is
+    /// not behind: what waits there delays nothing else.
+    func queue(_ name: String, isBehind: Bool) {
+        let isClear = behind.withLock { behind in
+            if isBehind { behind.insert(name) } else { behind.remove(name) }
+            return behind.isEmpty
+        }
+        if isClear, waiting > 0 { bell.ring() }
+    }
+
+    /// Whether no queue is behind.
+    var isClear: Bool { behind.withLock(\.isEmpty) }
 }
 
 /// What one transaction does to jobs.
@@ -71,6 +91,8 @@ struct FanOutChange: Sendable {
     private(set) var began = 0
     private(set) var ended = 0
     private(set) var deliveries = 0
+    /// The queues of these.
+    private(set) var queues: Set<String> = []
 
     init(before: Int = 0) { self.before = before }
 
@@ -81,5 +103,10 @@ struct FanOutChange: Sendable {
     }
 
     mutating func end() { ended += 1 }
-    mutating func made(_ count: Int) { deliveries += count }
+    mutating func made(_ recipients: some Sequence<Recipient>) {
+        for recipient in recipients {
+            deliveries += 1
+            queues.insert(recipient.queue ?? Dispatcher.queueName)
+        }
+    }
 }

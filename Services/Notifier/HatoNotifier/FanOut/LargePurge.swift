@@ -38,7 +38,11 @@ struct LargePurge: Sendable {
         let record = try transaction.readable(NotificationRecord.self, key)
         let isEarly = record.map { $0.expiresAt >= draft.now - policy.keepFinished.milliseconds } ?? false
         // Its row at its time stands. While a delivery needs the texts, one is to come, waits or is dead.
-        if isEarly, try transaction.contains(TextUses.key(notification)) {
+        // An earlier version wrote no number of them.
+        if let record, isEarly,
+            try record.hasTexts || transaction.contains(TextUses.key(notification))
+                || record.isIncomplete(in: transaction)
+        {
             draft.writes.delete(row)
             progress.isDone = true
             return progress
@@ -65,7 +69,7 @@ struct LargePurge: Sendable {
         if let record { ThreadSteps.forgetShown(record, gone, in: &draft) }
         progress.last = rows.last?.key ?? progress.last
         guard rows.count < rowsMax else { return progress }
-        if try transaction.contains(FanOutRecord.key(notification)) { progress.waits = true }
+        if try FanOutRecord.isUnderWay(notification, transaction) { progress.waits = true }
         if progress.waits || progress.deadUntil != nil {
             // Its row stands `keepFinished` before the time when it is looked at again.
             let again =
@@ -82,6 +86,7 @@ struct LargePurge: Sendable {
         if let record { try ThreadSteps.forget(record, [], in: &draft) }
         try IdempotencyRecord.forgetKey(of: record, isEarly: isEarly, in: &draft)
         draft.texts.remove(notification, &draft.writes)
+        try FanOutRecord.remove(notification, in: &draft)
         try draft.forgetSetAside(key)
         draft.writes.delete(key)
         return progress

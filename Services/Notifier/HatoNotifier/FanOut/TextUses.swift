@@ -80,7 +80,8 @@ struct TextUses {
         var count = 0
         for row in try reading.rows(DeliveryRecord.prefix(notification.id)) {
             let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes)
-            if let machine = delivery?.machine, !machine.isFinished || machine.state == .dead { count += 1 }
+            // One that cannot be read may need them: they stay until the notification goes.
+            if delivery?.machine.isFinished != true || delivery?.machine.state == .dead { count += 1 }
         }
         return try notification.isIncomplete(in: reading) ? count + 1 : count
     }

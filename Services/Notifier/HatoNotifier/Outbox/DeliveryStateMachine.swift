@@ -118,6 +118,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func attemptRejected(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
         remember(report)
+        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
         return end(.dead, Reason.rejected, at: now)
     }
 
@@ -159,16 +160,14 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {
         guard state == .dead else { return .ignore }
-        let wasWithdrawn = isWithdrawn
         self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt)
-        isWithdrawn = wasWithdrawn
         return .waitUntil(now)
     }
 
     /// Its notification is taken back, or was read elsewhere. One that is being attempted goes on.
     mutating func withdrawn(at now: Int64) -> Action {
-        guard state == .pending else {
-            isWithdrawn = state == .leased || state == .dead
+        guard state == .pending || state == .dead else {
+            isWithdrawn = state == .leased
             return .ignore
         }
         return end(.dropped, Reason.withdrawn, at: now)

@@ -21,6 +21,9 @@ actor Dispatcher {
     private var timer: Task<Void, Never>?
     private var isStopping = false
 
+    /// Its name beside those of provider queues, which have apps in theirs.
+    static let queueName = "webhooks"
+
     init(_ outbox: Outbox, channels: [any Channel], _ results: ResultWriter, logger: Logger) {
         self.outbox = outbox
         slots = AttemptSlots(outbox.policy)
@@ -65,6 +68,7 @@ actor Dispatcher {
             slots.position = round.slots.position
             for lease in round.leases { begin(lease, &group) }
             outbox.metrics.attemptsBegan(round.leases.count)
+            outbox.fanOuts.queue(Self.queueName, isBehind: round.isFull)
             if round.isFull {
                 wake()
             } else if let next = [round.nextDueAt, slots.nextChange].compactMap({ $0 }).min() {

@@ -33,10 +33,9 @@ extension Outbox {
     /// Drops dead deliveries, chosen as for `replay`; returns how many.
     func drop(_ choice: DeadChoice) async throws -> Int {
         try await forEachDead(choice) { draft, delivery in
-            draft.leaveDead(delivery)
+            let dead = delivery
             _ = delivery.machine.droppedByAdministrator(at: draft.now)
-            draft.writes.put(delivery.key, delivery)
-            if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
+            draft.dropDead(dead, as: delivery)
         }
     }
 

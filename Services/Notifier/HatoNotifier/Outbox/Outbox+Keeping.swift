@@ -160,7 +160,7 @@ private struct Purge {
         let isEarly = notification.map { $0.expiresAt >= cutoff(draft) } ?? false
         let (deliveries, damaged) = try transaction.deliveries(of: id)
         let waits =
-            try deliveries.contains { !$0.machine.isFinished } || transaction.contains(FanOutRecord.key(id))
+            try deliveries.contains { !$0.machine.isFinished } || FanOutRecord.isUnderWay(id, transaction)
         let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()
             .map { $0 + policy.keepDead.milliseconds }
         if waits || (deadUntil ?? 0) > draft.now {
@@ -180,6 +180,7 @@ private struct Purge {
         }
         try IdempotencyRecord.forgetKey(of: notification, isEarly: isEarly, in: &draft)
         draft.texts.remove(id, &draft.writes)
+        try FanOutRecord.remove(id, in: &draft)
         for delivery in deliveries {
             if delivery.machine.state == .dead { draft.leaveDead(delivery) }
             draft.writes.delete(delivery.key)

@@ -227,12 +227,16 @@ struct OutboxDraft {
         try leaveLane(dropped, before: delivery)
     }
 
-    /// Drops a delivery that waits, because its notification is withdrawn; one that is being attempted is dropped if
-    /// the attempt fails, and one that is dead is not attempted again. Returns whether it was dropped.
+    /// Drops a delivery that waits or is dead, because its notification is withdrawn; one that is being attempted is
+    /// dropped if the attempt fails. Returns whether it was dropped.
     mutating func withdraw(_ delivery: DeliveryRecord) throws -> Bool {
         var withdrawn = delivery
         if case .finish = withdrawn.machine.withdrawn(at: now) {
-            try leaveLane(withdrawn, before: delivery)
+            if delivery.machine.state == .dead {
+                dropDead(delivery, as: withdrawn)
+            } else {
+                try leaveLane(withdrawn, before: delivery)
+            }
             return true
         }
         if withdrawn.machine != delivery.machine { writes.put(delivery.key, withdrawn) }
@@ -328,6 +332,13 @@ struct OutboxDraft {
     }
 
     /// Takes a dead delivery out of the table of the dead.
+    /// A dead delivery is dropped.
+    mutating func dropDead(_ delivery: DeliveryRecord, as dropped: DeliveryRecord) {
+        leaveDead(delivery)
+        writes.put(dropped.key, dropped)
+        if let event = OutboxEvent(finished: dropped) { writes.record(event) }
+    }
+
     mutating func leaveDead(_ delivery: DeliveryRecord) {
         writes.delete(delivery.deadKey)
         deadChange -= 1

@@ -107,7 +107,10 @@ actor QueueDispatcher {
         let now = outbox.time.now()
         let room = breaker.room(beside: inFlight, max: outbox.policy.attemptsPerProviderMax, at: now)
         guard stopped == nil, room > 0 else {
-            if stopped != nil || breaker.open != nil { await endExpired(now) }
+            if stopped != nil || breaker.open != nil {
+                outbox.fanOuts.queue(queue.name, isBehind: false)
+                await endExpired(now)
+            }
             return
         }
         let limit = min(room, Self.batchMax)
@@ -120,6 +123,7 @@ actor QueueDispatcher {
             front = search.front
             let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit, search)
             front = round.front
+            outbox.fanOuts.queue(queue.name, isBehind: round.isFull)
             isEmpty = search.looksAhead && round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
             // What was leased while the queue stopped is due again when its lease ends.
             for lease in round.leases where stopped == nil {

@@ -91,6 +91,12 @@ public struct FCMRequest: Sendable, Hashable {
         var data = content.data
         func add(_ name: String, _ value: String?) { if let value, data[name] == nil { data[name] = value } }
         add("link", content.appearance.link)
+        if content.neutralText != nil {
+            // The app shows it, too.
+            add("tag", tag(content))
+            add("sound", content.appearance.sound)
+            add("badge", content.appearance.badge.map { String($0) })
+        }
         guard isDataOnly, let category = content.appearance.category else { return data }
         // These four take the place of the sender's own: without them, nothing is shown.
         data["title"] = content.text.title

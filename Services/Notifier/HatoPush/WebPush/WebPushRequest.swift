@@ -14,7 +14,8 @@ public import HatoModel
 ///  "app_badge":3,"mutable":false}
 /// ```
 ///
-/// A silent push has `data`, `tag` and `app_badge` alone.
+/// One that does not carry what it says has a neutral title, which the service worker replaces: browsers end the
+/// subscriptions of pushes that show nothing. A silent push has `data`, `tag` and `app_badge` alone.
 public struct WebPushRequest: Sendable, Hashable {
     /// `ttl`, `urgency` and `topic` (RFC 8030 §5.2 to §5.4).
     var headers: [String: String]
@@ -94,7 +95,7 @@ public struct WebPushRequest: Sendable, Hashable {
         let appearance = content.appearance
         var object: JSONObject = [:]
         // A title is required: a body without one takes its place.
-        let title = content.text.title ?? content.text.body
+        let title = content.text.title ?? content.text.body ?? content.neutralText
         if let title {
             object["title"] = .string(title)
             if content.text.title != nil, let body = content.text.body { object["body"] = .string(body) }
