@@ -31,13 +31,20 @@ extension TestStack {
         await client.close()
     }
 
-    /// Calls the notifier as an administrator.
-    func notify<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
-        let client = client(.notifier, as: .administrator)
+    /// Calls a service over a connection of its own.
+    func call<Request: RPCRequest>(
+        _ request: Request, of service: Service, as identity: Identity = .nobody
+    ) async throws -> Request.Result {
+        let client = client(service, as: identity)
         let result: Result<Request.Result, any Error>
         do { result = .success(try await client.call(request)) } catch { result = .failure(error) }
         await client.close()
         return try result.get()
+    }
+
+    /// Calls the notifier as an administrator.
+    func notify<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
+        try await call(request, of: .notifier, as: .administrator)
     }
 
     /// Waits until no delivery waits.

@@ -1,12 +1,10 @@
 import HatoModel
 import HatoRPC
-import HatoRuntime
 import HatoTesting
-import Synchronization
 import Testing
 
 /// The article's two screens, from the payload that a server sends to what an app does with it.
-@Suite("Firebaseを利用したプッシュ通知のカスタムデータの解釈(その2)", .timeLimit(.minutes(5)))
+@Suite("Firebaseを利用したプッシュ通知のカスタムデータの解釈(その2)", .timeLimit(.minutes(10)))
 struct PushTransitionsAcrossServices {
     private struct SearchResultsList: PushTransition, Hashable {
         static let payloadType = Notifier.PayloadType(
@@ -27,94 +25,151 @@ struct PushTransitionsAcrossServices {
         init(_ values: PayloadValues) throws(PayloadError) { id = try values.text("product_id") }
     }
 
-    private let transitions = PushTransitions([SearchResultsList.self, ProductDetail.self])
+    private static let list: JSONObject = [
+        "transition_type": "search_results_list", "search_keyword": "傘", "order": "new",
+    ]
+    private static let product: JSONObject = ["transition_type": "product_detail", "product_id": "p-1"]
+    /// Both, with the fields that each must have.
+    private static let payloads = [(list, ["search_keyword", "order"]), (product, ["product_id"])]
 
-    /// What the app throws; nil when it opens a screen.
+    /// A payload without one of its fields, and with an empty one.
+    private static func incomplete(_ payload: JSONObject, _ fields: [String]) -> [(JSONObject, field: String)] {
+        fields.flatMap { field in
+            var (without, empty) = (payload, payload)
+            (without[field], empty[field]) = (nil, "")
+            return [(without, field), (empty, field)]
+        }
+    }
+
+    // MARK: The app
+
+    /// The screen that the app opens for a payload. Throws when it opens none.
+    private func screen(_ payload: JSONObject) throws(PayloadError) -> String {
+        switch try PushTransitions([SearchResultsList.self, ProductDetail.self]).decode(payload) {
+        case let list as SearchResultsList: "検索結果 \(list.keyword) \(list.order)"
+        case let product as ProductDetail: "商品詳細 \(product.id)"
+        default: throw .invalidType
+        }
+    }
+
     private func thrown(_ payload: JSONObject) -> PayloadError? {
         do throws(PayloadError) {
-            _ = try transitions.decode(payload)
+            _ = try screen(payload)
             return nil
         } catch { return error }
     }
 
-    /// Sends a payload as it stands; returns the error.
-    private func refusal(_ client: RPCClient, _ uid: String, _ payload: JSONObject) async throws -> RPCError? {
-        var data = JSONObject()
-        for member in payload.members where member.name != "transition_type" { data[member.name] = member.value }
-        var params: JSONObject = [
-            "to": ["uids": [.string(uid)]], "notification": ["title": "新着商品"], "data": .object(data),
-        ]
-        params["type"] = payload["transition_type"]
+    // MARK: The server
+
+    /// The calls that take a payload.
+    private enum Way: CaseIterable { case send, sendToDevice, trigger }
+
+    /// Gives the notifier a payload for a phone with the token `phone`; returns the error.
+    private func refusal(
+        _ payload: JSONObject, by way: Way, _ uid: String, _ client: RPCClient
+    ) async throws -> RPCError? {
+        let shown: JSONValue = ["title": "新着商品"]
+        var data = payload
+        if way != .sendToDevice { data["transition_type"] = nil }
+        var params: JSONObject
+        let method: String
+        switch way {
+        case .send:
+            (method, params) = ("notifier.send", ["to": ["uids": [.string(uid)]], "notification": shown])
+            (params["type"], params["data"]) = (payload["transition_type"], .object(data))
+        case .sendToDevice:
+            method = "notifier.sendToDevice"
+            params = ["token": "phone", "payload": ["notification": shown, "data": .object(data)]]
+        case .trigger:
+            method = "notifier.triggers.set"
+            params = [
+                "id": "new", "pattern": "/new/{id}", "on": ["created"], "recipients": ["uids": [.string(uid)]],
+                "notification": shown,
+            ]
+            (params["type"], params["data"]) = (payload["transition_type"], .object(data))
+        }
         do {
-            _ = try await client.call(method: "notifier.send", params: params)
+            _ = try await client.call(method: method, params: params)
             return nil
         } catch let error as RPCError { return error }
     }
 
-    @Test func searchResultsListAndProductDetailAreDecodedOrNothingHappens() async throws {
-        try await TestStack.run { stack in
-            let user = try await stack.newUser()
-            let received = Mutex<[JSONObject]>([])
-            let receiver = try await HTTPListener(host: "127.0.0.1", port: 0) { request in
-                let data = (try? JSONParser.parse(request.body))?["data"]?["data"]?.object
-                received.withLock { $0.append(data ?? [:]) }
-                return HTTPResponse(status: 204)
+    /// Gives the notifier each wrong payload in each way.
+    private func giveWrongPayloads(_ uid: String, _ client: RPCClient) async throws {
+        for (way, (payload, fields)) in Way.allCases.flatMap({ way in Self.payloads.map { (way, $0) } }) {
+            for (wrong, field) in Self.incomplete(payload, fields) {
+                let error = try await refusal(wrong, by: way, uid, client)
+                #expect(error?.code == .invalidArgument && error?.reason == "invalidData", "\(way) \(wrong)")
+                #expect(error?.data["field"] == .string(field), "\(way) \(wrong)")
+                #expect(thrown(wrong) == .invalidData(field: field))
             }
-            let devices = stack.client(.notifier)
-            _ = try await devices.call(
-                Notifier.Devices.Register(url: "http://127.0.0.1:\(receiver.port)/hook"), credential: user.idToken)
-            await devices.close()
+            for field in fields {
+                // Data are texts: the params themselves are wrong.
+                var number = payload
+                number[field] = 1
+                let error = try await refusal(number, by: way, uid, client)
+                #expect(error?.code == .invalidParams, "\(way) \(number)")
+                #expect(error?.data["parameter"]?.string?.hasSuffix("data.\(field)") == true, "\(way) \(number)")
+                #expect(thrown(number) == .invalidData(field: field))
+            }
+            var unknown = payload
+            unknown["transition_type"] = "cart"
+            let error = try await refusal(unknown, by: way, uid, client)
+            #expect(error?.code == .invalidArgument && error?.reason == "invalidType", "\(way) \(unknown)")
+            #expect(thrown(unknown) == .invalidType)
+            unknown["transition_type"] = nil
+            #expect(thrown(unknown) == .invalidType)
+        }
+    }
+
+    @Test func searchResultsListAndProductDetailAreDecodedOrNothingHappens() async throws {
+        try await withFirebase { stack, firebase in
+            let (writer, user) = (try await stack.newUser(), try await stack.newUser())
             let client = stack.client(.notifier, as: .administrator)
+            var register = Notifier.Devices.Register(platform: .fcm)
+            register.token = "phone"
+            _ = try await stack.call(register, of: .notifier, as: .user(idToken: user.idToken))
             for type in [SearchResultsList.payloadType, ProductDetail.payloadType] {
                 _ = try await client.call(Notifier.Types.Set(type))
             }
+            try await giveWrongPayloads(user.uid, client)
+            #expect(try await client.call(Notifier.Triggers.List()).triggers.isEmpty)
 
-            let list: JSONObject = ["transition_type": "search_results_list", "search_keyword": "傘", "order": "new"]
-            let product: JSONObject = ["transition_type": "product_detail", "product_id": "p-1"]
-            for (payload, fields) in [(list, ["search_keyword", "order"]), (product, ["product_id"])] {
-                for field in fields {
-                    var missing = JSONObject()
-                    for member in payload.members where member.name != field { missing[member.name] = member.value }
-                    let error = try await refusal(client, user.uid, missing)
-                    #expect(error?.code == .invalidArgument && error?.reason == "invalidData", "\(field)")
-                    #expect(error?.data["field"] == .string(field))
-                    #expect(thrown(missing) == .invalidData(field: field))
-
-                    var empty = payload
-                    empty[field] = ""
-                    let second = try await refusal(client, user.uid, empty)
-                    #expect(second?.code == .invalidArgument && second?.reason == "invalidData", "\(field)")
-                    #expect(second?.data["field"] == .string(field))
-                    #expect(thrown(empty) == .invalidData(field: field))
-
-                    // No text at all: params of `send` are of one JSON type.
-                    var number = payload
-                    number[field] = 1
-                    #expect(try await refusal(client, user.uid, number)?.code == .invalidParams, "\(field)")
-                    #expect(thrown(number) == .invalidData(field: field))
+            // What is in the tree is known only when it is written.
+            for (payload, fields) in Self.payloads {
+                let type = try #require(payload["transition_type"]?.string)
+                var trigger = Notifier.Triggers.Set(
+                    id: type, pattern: try FeedPattern("/\(type)/{id}"), recipients: .init(uids: [user.uid]),
+                    notification: .init(title: "新着商品"))
+                trigger.type = type
+                trigger.data = Dictionary(uniqueKeysWithValues: fields.map { ($0, "{after.\($0)}") })
+                _ = try await client.call(trigger)
+                for (wrong, _) in Self.incomplete(payload, fields) {
+                    try await stack.push("/\(type)", .object(wrong), as: writer)
                 }
-                var unknown = payload
-                unknown["transition_type"] = "cart"
-                #expect(try await refusal(client, user.uid, unknown)?.reason == "invalidType")
-                #expect(thrown(unknown) == .invalidType)
             }
-            #expect(thrown(["product_id": "p-1"]) == .invalidType)
-            #expect(try await client.call(Notifier.Stats()).pending == 0)
 
-            for payload in [list, product] { #expect(try await refusal(client, user.uid, payload) == nil) }
-            try await eventually("nothing waits") {
-                try await client.call(Notifier.Stats()).pending == 0 && received.withLock { $0.count } >= 2
+            // The first pushes are those of payloads that are right.
+            var screens: [String] = []
+            func expect(_ payload: JSONObject) async throws {
+                screens.append(try screen(payload))
+                try await eventually("the push") { firebase.messages.count >= screens.count }
             }
-            // Only the right ones arrive, and each opens its screen.
-            let payloads = received.withLock { $0 }
-            #expect(payloads.count == 2)
-            let first = try payloads.first.map { try transitions.decode($0) }
-            #expect((first as? SearchResultsList)?.keyword == "傘")
-            #expect((first as? SearchResultsList)?.order == "new")
-            let second = try payloads.last.map { try transitions.decode($0) }
-            #expect((second as? ProductDetail)?.id == "p-1")
+            for (payload, _) in Self.payloads {
+                for way in [Way.send, .sendToDevice] {
+                    #expect(try await refusal(payload, by: way, user.uid, client) == nil)
+                    try await expect(payload)
+                }
+                try await stack.push("/\(payload["transition_type"]?.string ?? "")", .object(payload), as: writer)
+                try await expect(payload)
+            }
+            try await stack.settled()
+            let data = firebase.messages(to: "phone").map { $0["data"]?.object ?? [:] }
+            #expect(try data.map(screen) == screens && firebase.messages.count == screens.count)
+            #expect(screens.first == "検索結果 傘 new" && screens.last == "商品詳細 p-1")
+            let metrics = try await client.call(Service.Metrics()).text
+            #expect(metrics.contains("\nhato_notifier_changes_ill_typed_total 6\n"))
             await client.close()
-            await receiver.stop()
         }
     }
 }
