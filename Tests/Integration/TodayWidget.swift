@@ -120,8 +120,13 @@ private struct WidgetPhone {
     /// The texts of the six buttons.
     func buttons() async throws -> [String] {
         switch chat {
-        case .asInTheArticle: Self.words
-        case .withTheChatRules: try await call(Notifier.QuickReplies.Get(locale: "ja-JP"), of: .notifier).texts
+        case .asInTheArticle: return Self.words
+        case .withTheChatRules:
+            // The tree is their one place.
+            let node = Messages.Get(path: try TreePath("/users/\(sazae.uid)/quickReplies"))
+            let texts = try await call(Notifier.QuickReplies.Get(locale: "ja-JP"), of: .notifier).texts
+            #expect(try await call(node, of: .messages).value.array?.map(\.string) == texts)
+            return texts
         }
     }
 
