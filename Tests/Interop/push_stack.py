@@ -65,10 +65,10 @@ class PushTestCase(unittest.IsolatedAsyncioTestCase):
         token = f"{name}-{uuid.uuid4().hex}"
         return *await self.register("fcm", token=token, **members), token
 
-    async def browser(self):
+    async def browser(self, uid=None):
         """A browser: its user, device and the id of its subscription."""
         subscription, identifier = await self.webpush.subscribe(self.keys.vapid.point)
-        return *await self.register("webpush", subscription=subscription), identifier
+        return *await self.register("webpush", uid, subscription=subscription), identifier
 
     async def send(self, *uids, title=TITLE, body=BODY, **members):
         """The id of a notification for users."""
