@@ -220,7 +220,7 @@ import Testing
                 throw Refusal()
             }
         }
-        #expect(try await outbox.trial(outbox.notification("x", to: ["u1", "u2", "u3"])).recipients == 3)
+        #expect(try await OutboxTrial(outbox).acceptance(of: outbox.notification("x", to: ["u1", "u2", "u3"])).recipients == 3)
         try await expectWhole(outbox)
         try await outbox.send("b", to: ["u2"])
         #expect(try await deliverAll(outbox).sorted() == ["2", "a", "b"])

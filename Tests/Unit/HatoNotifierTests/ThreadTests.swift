@@ -103,7 +103,7 @@ import Testing
         var dry = outbox.notification("dry")
         dry.options = Notifier.DeliveryOptions()
         dry.options?.thread = "c1"
-        #expect(try await outbox.trial(dry).recipients == 2)
+        #expect(try await OutboxTrial(outbox).acceptance(of: dry).recipients == 2)
         #expect(try counts(outbox) == ["": 4, "c1": 4])
         #expect(
             try await round(outbox).map { [$0.text.title ?? "", "\($0.appearance.badge ?? -1)"] } == [

@@ -67,7 +67,7 @@ struct SendMethods: NotifierMethods {
         new.content = request.content
         try await complete(&new, request)
         if request.dryRun == true {
-            let trial = try await outbox.trial(new)
+            let trial = try await OutboxTrial(outbox).acceptance(of: new)
             return .init(notification: nil, recipients: trial.recipients, fanOut: trial.isFannedOut ? true : nil)
         }
         if let key = request.idempotencyKey {

@@ -17,7 +17,7 @@ struct TriggerMethods: NotifierMethods {
             try await methods.removeTrigger(request.id)
         }
         handle(Notifier.Triggers.Test.self, in: &router) { methods, request, _ in
-            try await methods.testTrigger(request)
+            try await TriggerTrial(methods.service).result(of: request)
         }
     }
 
@@ -69,94 +69,6 @@ struct TriggerMethods: NotifierMethods {
         }
         for database in changed.sorted() { await feeds?.triggersChanged(in: database) }
         return Empty()
-    }
-
-    func testTrigger(_ request: Notifier.Triggers.Test) async throws -> Notifier.Triggers.Test.Result {
-        let record = try await store.read { try $0.record(TriggerRecord.self, TriggerRecord.key(request.id)) }
-        guard let trigger = record?.trigger else { throw NotifierError.triggerNotFound(request.id) }
-        var compiled = try CompiledTrigger(trigger, limits: configuration.limits)
-        if let type = trigger.type { compiled.typed = try await store.read { try $0.typedContent(type) } }
-        guard case .exact(let parameters) = compiled.pattern.match(request.path),
-            trigger.on.contains(where: { $0.includes(request.type) })
-        else {
-            return .init(matches: false)
-        }
-        var change = FeedChange(
-            pattern: compiled.pattern.description, parameters: [:], path: request.path.text, type: request.type,
-            before: request.before, after: request.after, uid: request.uid)
-        for parameter in parameters { change.parameters[parameter.name] = parameter.key.text }
-        guard compiled.truth(change).fires else { return .init(matches: false) }
-        if compiled.namesAuthor, let path = change.authorNamePath {
-            change.authorName = try await source(of: trigger).text(path)
-        }
-        let found = try await recipients(of: compiled, change)
-        let now = configuration.time.now()
-        let commit = FeedCommit(version: 0, epoch: "", time: now, changes: [change])
-        let settings = CompiledTrigger.Settings(
-            limits: configuration.limits, timeToLive: configuration.delivery.timeToLive, now: now)
-        let filled = compiled.notification(for: change, in: commit, settings: settings)
-        let new: NewNotification?
-        do { new = try compiled.completed(filled, configuration.limits) } catch {
-            throw error.rpcError(compiled.typed?.type ?? Notifier.PayloadType(type: trigger.type ?? ""))
-        }
-        var result = Notifier.Triggers.Test.Result(matches: true)
-        result.params = change.parameters
-        result.recipients = found.uids
-        // Without a text nothing is sent.
-        result.devices = new == nil ? 0 : found.devices
-        result.notification = new?.text
-        result.data = new?.data
-        result.collapseKey = new?.collapseKey
-        return result
-    }
-
-    /// What the triggers of a database read.
-    private func source(of trigger: Notifier.Trigger) throws -> TriggerSource {
-        guard let messages, let database = DatabaseName(rawValue: trigger.database) else { throw NotifierError.noFeed }
-        return TriggerSource(
-            database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
-    }
-
-    /// The users that a trigger notifies of a change, and how many devices; writes nothing.
-    private func recipients(
-        of trigger: CompiledTrigger, _ change: FeedChange
-    ) async throws -> (uids: [String], devices: Int) {
-        guard let query = trigger.recipients.query(change) else { return ([], 0) }
-        guard query.keys != nil || query.values != nil || query.tokenPath != nil || query.token != nil else {
-            return try await devices(of: query.uids, [], without: change.uid)
-        }
-        let source = try source(of: trigger.trigger)
-        var uids: [String] = []
-        if let path = query.keys {
-            let reservation = try await budget.reads.reserve(budget.recipientsRead)
-            defer { withExtendedLifetime(reservation) {} }
-            var reading = KeyReading(
-                source.messages, source.database, path, configuration.limits, textBytesMax: budget.keysTextMax)
-            while let part = try await reading.next() { uids += part }
-        }
-        uids += try await source.uids(query)
-        return try await devices(of: uids, try await source.tokens(query, of: uids), without: change.uid)
-    }
-
-    private func devices(
-        of uids: [String], _ tokens: [FoundToken], without author: String?
-    ) async throws -> (uids: [String], devices: Int) {
-        var seen: Set<String> = []
-        let uids = uids.filter { !$0.isEmpty && $0 != author && seen.insert($0).inserted }
-        let devices = try await store.read { snapshot in
-            var devices: Set<String> = []
-            for uid in uids {
-                for device in try snapshot.devices(of: uid) where device.state == .active {
-                    devices.insert(device.device)
-                }
-            }
-            for token in tokens {
-                let device = try snapshot.device(at: token.form.addressKey) ?? token.form
-                if token.reaches(device), author == nil || device.uid != author { devices.insert(device.device) }
-            }
-            return devices.count
-        }
-        return (uids, devices)
     }
 
     /// A trigger goes, or another one for `database` takes its place: so do the cursors that no trigger needs any more,

@@ -183,7 +183,7 @@ struct Acceptance {
 
 extension NotificationRecord {
     /// A notification that begins.
-    fileprivate init(_ new: NewNotification, id: String, recipients: Int, in draft: inout OutboxDraft) throws {
+    init(_ new: NewNotification, id: String, recipients: Int, in draft: inout OutboxDraft) throws {
         self.init(
             id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, localized: new.localized,
             data: new.data, collapseKey: new.collapseKey, options: new.options, platforms: new.platforms,
@@ -222,7 +222,7 @@ struct NewDelivery {
         if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
     }
 
-    private func record(at now: Int64) -> DeliveryRecord {
+    func record(at now: Int64) -> DeliveryRecord {
         DeliveryRecord(
             notification: notification, index: UInt32(clamping: index), device: recipient.device,
             uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,

@@ -65,15 +65,7 @@ extension LaneHead {
             return nil
         case .send:
             draft.moveHead(delivery, dueKey: row)
-            var content = try draft.transaction.badged(
-                notification.content(for: delivery, device), of: notification, for: delivery)
-            content.appearance.category = try draft.transaction.content(
-                ofCategory: notification.category, for: device.locale)
-            if notification.contentChoice == .ids { content = content.idsOnly(in: device.locale) }
-            var sent = Delivery(
-                id: delivery.id, address: address, content: content, createdAt: notification.createdAt)
-            sent.app = device.app ?? Delivery.defaultApp
-            sent.expiresAt = delivery.machine.expiresAt
+            let sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
                 group: group, hasSucceeded: device.hasSucceeded, began: draft.now, delivery: sent)
@@ -82,7 +74,20 @@ extension LaneHead {
 }
 
 extension NotificationRecord {
-    fileprivate func content(for delivery: DeliveryRecord, _ device: DeviceRecord) -> DeliveryContent {
+    /// What a device gets of it.
+    func sent(
+        as delivery: DeliveryRecord, to device: DeviceRecord, at address: DeviceAddress, _ reading: some StoreReading
+    ) throws -> Delivery {
+        var content = try reading.badged(content(for: delivery, device), of: self, for: delivery)
+        content.appearance.category = try reading.content(ofCategory: category, for: device.locale)
+        if contentChoice == .ids { content = content.idsOnly(in: device.locale) }
+        var sent = Delivery(id: delivery.id, address: address, content: content, createdAt: createdAt)
+        sent.app = device.app ?? Delivery.defaultApp
+        sent.expiresAt = delivery.machine.expiresAt
+        return sent
+    }
+
+    private func content(for delivery: DeliveryRecord, _ device: DeviceRecord) -> DeliveryContent {
         var content = DeliveryContent(
             notification: id, device: delivery.device, uid: delivery.uid, text: text(for: device.locale))
         content.data = data

@@ -174,21 +174,6 @@ final class Outbox: Sendable {
         if case .tokens(let forms) = new.recipients { await TokenDevices(outbox: self).used(forms.count) }
         return accepted
     }
-
-    /// What accepting it would come to; writes nothing.
-    func trial(_ new: NewNotification) async throws -> AcceptedNotification {
-        let (limits, policy, waiting, time) = (limits, policy, waiting, time)
-        // A transaction that writes nothing, so that the very same code decides.
-        return try await store.write { transaction in
-            try waiting.transaction(keeping: false) {
-                var draft = OutboxDraft(transaction, now: time.now(), waiting)
-                var acceptance = Acceptance(limits, policy)
-                var counted = new
-                counted.idempotency = nil
-                return try acceptance.accept(counted, id: "", in: &draft)
-            }
-        }.outcome
-    }
 }
 
 extension ThrottledNotices {

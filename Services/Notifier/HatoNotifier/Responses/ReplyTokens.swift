@@ -10,18 +10,24 @@ struct ReplyTokens {
     /// What the app of each device needs to respond: the id of the notification and a reply token. A push without text,
     /// and one to a token without a user, has none.
     func add(to leases: [Lease]) -> [Lease] {
-        guard let replyKey = outbox.replyKey else { return leases }
-        let now = outbox.time.now()
-        return leases.map { lease in
-            let content = lease.delivery.content
-            guard !content.uid.isEmpty, !content.text.isEmpty || content.neutralText != nil else { return lease }
+        leases.map { lease in
             var lease = lease
-            lease.delivery.content.hato.id = content.notification
-            lease.delivery.content.hato.reply = replyKey.token(
-                ReplyCapability(
-                    notification: content.notification, uid: content.uid, device: content.device,
-                    createdAt: lease.delivery.createdAt, now: now))
+            lease.delivery = add(to: lease.delivery)
             return lease
         }
+    }
+
+    func add(to delivery: Delivery) -> Delivery {
+        let content = delivery.content
+        guard let replyKey = outbox.replyKey, !content.uid.isEmpty,
+            !content.text.isEmpty || content.neutralText != nil
+        else { return delivery }
+        var delivery = delivery
+        delivery.content.hato.id = content.notification
+        delivery.content.hato.reply = replyKey.token(
+            ReplyCapability(
+                notification: content.notification, uid: content.uid, device: content.device,
+                createdAt: delivery.createdAt, now: outbox.time.now()))
+        return delivery
     }
 }

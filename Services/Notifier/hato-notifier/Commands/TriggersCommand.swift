@@ -67,23 +67,28 @@ struct TriggersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: Notifier.Triggers.Test.summary,
             discussion: """
-                Example: hato-notifier triggers test chat-message /chats/c1/messages/m1 \
+                Without --type, --before and --after, the change is that what stands at the path was created. \
+                Examples: hato-notifier triggers test chat-message /chats/c1/messages/m1 --author masuo; \
+                hato-notifier triggers test chat-message /chats/c1/messages/m1 \
                 --after '{"senderName":"マスオ","text":"ただいま"}'
                 """)
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The trigger.") var id: String
         @Argument(help: "Where the change happens.") var path: String
-        @Option(help: "created, updated or deleted.") var type: String = "created"
+        @Option(help: "created, updated or deleted; created if it is not given.") var type: String?
         @Option(help: "What was there before, as JSON.") var before: String?
         @Option(help: "What is there after, as JSON.") var after: String?
         @Option(help: "The uid of the caller that writes.") var author: String?
 
         func request() throws -> Notifier.Triggers.Test {
-            guard let type = Notifier.ChangeType(rawValue: type) else {
-                throw ValidationError("--type is created, updated or deleted.")
+            var request = Notifier.Triggers.Test(id: id, path: try TreePath(path))
+            if let type {
+                guard let type = Notifier.ChangeType(rawValue: type) else {
+                    throw ValidationError("--type is created, updated or deleted.")
+                }
+                request.type = type
             }
-            var request = Notifier.Triggers.Test(id: id, path: try TreePath(path), type: type)
             request.before = try before.map { try JSONParser.parse(Array($0.utf8)) }
             request.after = try after.map { try JSONParser.parse(Array($0.utf8)) }
             request.uid = author

@@ -1,0 +1,58 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+
+/// Says what accepting would come to, and writes nothing: transactions whose drafts are not applied, so that the very
+/// same code decides.
+struct OutboxTrial: Sendable {
+    private let outbox: Outbox
+
+    init(_ outbox: Outbox) { self.outbox = outbox }
+
+    /// What accepting a notification would come to.
+    func acceptance(of new: NewNotification) async throws -> AcceptedNotification {
+        let (limits, policy) = (outbox.limits, outbox.policy)
+        return try await run { draft in
+            var acceptance = Acceptance(limits, policy)
+            var counted = new
+            counted.idempotency = nil
+            return try acceptance.accept(counted, id: "", in: &draft)
+        }
+    }
+
+    /// What these devices would get of a notification, in their order; nil where an address cannot be read.
+    func deliveries(of new: NewNotification, to devices: [DeviceRecord]) async throws -> [Delivery?] {
+        let id = outbox.newID("ntf_")
+        let deliveries = try await run { draft in
+            let notification = try NotificationRecord(new, id: id, recipients: devices.count, in: &draft)
+            return try devices.enumerated().map { index, device -> Delivery? in
+                guard let address = try? device.address(at: draft.now) else { return nil }
+                let delivery = NewDelivery(
+                    new: new, notification: id, index: index, recipient: Recipient(device)
+                ).record(at: draft.now)
+                var sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
+                if new.isCounted, new.isShown, new.options?.thread != nil, new.options?.badge == nil,
+                    !device.uid.isEmpty
+                {
+                    // It is counted when it is accepted.
+                    sent.content.appearance.badge = (sent.content.appearance.badge ?? 0) + 1
+                }
+                return sent
+            }
+        }
+        let replyTokens = ReplyTokens(outbox)
+        return deliveries.map { $0.map { replyTokens.add(to: $0) } }
+    }
+
+    private func run<Outcome: Sendable>(
+        _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
+    ) async throws -> Outcome {
+        let (waiting, time) = (outbox.waiting, outbox.time)
+        return try await outbox.store.write { transaction in
+            try waiting.transaction(keeping: false) {
+                var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                return try body(&draft)
+            }
+        }.outcome
+    }
+}
