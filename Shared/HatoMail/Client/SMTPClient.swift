@@ -16,10 +16,21 @@ public final class SMTPClient: Sendable {
     deinit { link.loop.execute { [link] in link.close() } }
 
     /// Sends a message. When the task is cancelled, the message fails for now, whether or not the server has it.
-    public func send(_ message: MailMessage) async -> MailOutcome {
+    public func send(_ message: MailMessage) async -> MailOutcome { await send(SMTPEnvelope(message)) }
+
+    /// Connects and signs in without a message. Returns why a message of this sender would not be taken; nil when the
+    /// server takes messages. A connection that is kept already is not tried again.
+    public func problem(of sender: MailAddress) async -> MailFailure? {
+        switch await send(SMTPEnvelope(probeBy: sender)) {
+        case .accepted: nil
+        case .temporary(let failure), .permanent(let failure): failure
+        }
+    }
+
+    private func send(_ envelope: SMTPEnvelope) async -> MailOutcome {
         let id = ids.wrappingAdd(1, ordering: .relaxed).newValue
         let completion = link.loop.makePromise(of: MailOutcome.self)
-        let waiting = SMTPLink.Waiting(id: id, envelope: SMTPEnvelope(message), completion: completion)
+        let waiting = SMTPLink.Waiting(id: id, envelope: envelope, completion: completion)
         link.loop.execute { [link] in link.add(waiting) }
         return await withTaskCancellationHandler {
             do { return try await completion.futureResult.get() } catch {

@@ -29,7 +29,10 @@ final class SMTPLink: @unchecked Sendable {
         self.configuration = configuration
         tls =
             configuration.security == .none
-            ? nil : try SMTPTLS(host: configuration.url.host, authorityFile: configuration.authorityFile)
+            ? nil
+            : try SMTPTLS(
+                host: configuration.url.host, authorityFile: configuration.authorityFile,
+                authorities: configuration.authorities)
         loop = MultiThreadedEventLoopGroup.singleton.next()
     }
 

@@ -12,18 +12,22 @@ struct SMTPTLS: Sendable {
     private let host: String
 
     /// Throws `MailFieldError` for a file of authorities that cannot be used.
-    init(host: String, authorityFile: String?) throws(MailFieldError) {
+    init(host: String, authorityFile: String?, authorities: [UInt8]? = nil) throws(MailFieldError) {
         self.host = host
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         do {
-            if let authorityFile {
+            if let authorities {
+                let certificates = try NIOSSLCertificate.fromPEMBytes(authorities)
+                guard !certificates.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+                configuration.trustRoots = .certificates(certificates)
+            } else if let authorityFile {
                 configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorityFile))
             }
             context = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw MailFieldError(
-                "mail-authority-file", "must be readable, with certificates in PEM: \(authorityFile ?? "none given")")
+            let name = authorityFile.map { ": \($0)" } ?? ""
+            throw MailFieldError("mail-authority-file", "must be readable, with certificates in PEM\(name)")
         }
     }
 

@@ -6,12 +6,20 @@ struct SMTPEnvelope: Hashable, Sendable {
     /// one before it (RFC 5321 §4.5.2).
     var content: [UInt8]
     var secrets: [String]
+    /// Nothing is sent: it is done as soon as the server would take a message.
+    var isProbe = false
 
     init(_ message: MailMessage) {
         sender = message.from
         recipient = message.to
         secrets = message.secrets
         content = Self.stuffed(MIMEWriter.bytes(message))
+    }
+
+    /// A probe on behalf of a sender.
+    init(probeBy sender: MailAddress) {
+        (self.sender, recipient) = (sender, sender)
+        (content, secrets, isProbe) = ([], [], true)
     }
 
     var needsUTF8: Bool { sender.needsUTF8 || recipient.needsUTF8 }

@@ -218,6 +218,7 @@ struct SMTPStateMachine: Hashable {
 
     private mutating func begin() -> [Action] {
         guard let envelope else { return [] }
+        if envelope.isProbe { return ended(.accepted) }
         messages += 1
         state = .sender
         guard envelope.needsUTF8 else { return send("MAIL FROM:<\(envelope.sender.text)>", .sender) }

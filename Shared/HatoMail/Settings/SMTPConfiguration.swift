@@ -15,6 +15,8 @@ public struct SMTPConfiguration: Sendable {
     let credentials: SMTPCredentials?
     /// PEM: the authorities whose certificates are trusted; nil trusts those of the operating system.
     public let authorityFile: String?
+    /// The certificates themselves, in place of those of the file.
+    public var authorities: [UInt8]?
     /// The bounds of the connection.
     public var limits = SMTPLimits()
 

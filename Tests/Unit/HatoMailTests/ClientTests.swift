@@ -1,3 +1,4 @@
+import Foundation
 import HatoTesting
 import Synchronization
 import TestCertificates
@@ -51,6 +52,38 @@ struct ClientTests {
         let client = try client(server, user: nil, tls: .none)
         #expect(await client.send(try Mails.message()) == .accepted)
         #expect(server.received.commands.allSatisfy { !$0.hasPrefix("AUTH") && $0 != "STARTTLS" })
+        await server.stop()
+    }
+
+    @Test(arguments: [false, true])
+    func checkSignsInAndSendsNothing(isImplicit: Bool) async throws {
+        let server = try await ScriptedServer([:], certificates, isImplicit: isImplicit)
+        let sender = try MailAddress("chat@example.com", field: "from")
+        var tried = try client(server)
+        #expect(await tried.problem(of: sender) == nil)
+        await tried.close()
+        try await eventually("the connection is closed") { server.received.open == 0 }
+        let commands = server.received.commands
+        #expect(commands.contains { $0.hasPrefix("AUTH PLAIN ") } && commands.last == "QUIT")
+        #expect(!commands.contains { $0.hasPrefix("MAIL") } && server.received.messages.isEmpty)
+        server.change(.auth, .reply("535 5.7.8 no"))
+        tried = try client(server)
+        let problem = await tried.problem(of: sender)
+        #expect(problem?.step == .authentication && problem?.code == 535 && problem?.concernsServer == true)
+        await tried.close()
+        await server.stop()
+    }
+
+    @Test func authoritiesMayBeGivenThemselves() async throws {
+        let server = try await ScriptedServer([:], certificates)
+        var configuration = try SMTPConfiguration(url: MailURL("smtp://localhost:\(server.port)"))
+        configuration.authorities = Array(try String(contentsOfFile: certificates.path("ca.pem"), encoding: .utf8).utf8)
+        let client = try SMTPClient(configuration)
+        #expect(await client.send(try Mails.message()) == .accepted)
+        await client.close()
+        configuration.authorities = Array("none".utf8)
+        let error = #expect(throws: MailFieldError.self) { _ = try SMTPClient(configuration) }
+        #expect(error?.field == "mail-authority-file")
         await server.stop()
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import HatoIdentity
 import HatoMail
 import HatoModel
@@ -30,13 +29,13 @@ struct MailConfiguration: Sendable {
         if let folder {
             guard url == nil else { throw MailFieldError("mailbox", "contradicts mail-url; set one of both") }
             destination = .folder(try MailboxFolder(folder))
-            from = try Self.address(setting("mail-from") ?? "hato@localhost.localdomain")
+            from = try MailAddress(named: setting("mail-from") ?? "hato@localhost.localdomain", field: "mail-from")
             return
         }
         guard let text = setting("mail-from") else {
             throw MailFieldError("mail-from", "is missing; give the sender, such as Chat <chat@example.com>")
         }
-        from = try Self.address(text)
+        from = try MailAddress(named: text, field: "mail-from")
         let password = try setting("mail-password-file").map { try Self.password($0) }
         if let warning = password?.warning { warnings.append(warning) }
         destination = .server(
@@ -59,16 +58,6 @@ struct MailConfiguration: Sendable {
         case .warning(let warning): return (text, "\(path): \(warning)")
         case .refused(let problem): throw MailFieldError("mail-password-file", "\(path): \(problem)")
         }
-    }
-
-    /// `name@example.com`, or `Name <name@example.com>`.
-    private static func address(_ text: String) throws -> MailAddress {
-        guard text.hasSuffix(">"), let start = text.lastIndex(of: "<") else {
-            return try MailAddress(text, field: "mail-from")
-        }
-        let name = text[..<start].trimmingCharacters(in: .whitespaces)
-        return try MailAddress(
-            String(text[text.index(after: start)...].dropLast()), displayName: name, field: "mail-from")
     }
 
     func makeDestination() throws -> any MailDestination {
