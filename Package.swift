@@ -136,7 +136,7 @@ let package = Package(
             ]),
         library(
             "HatoPush", in: "Services/Notifier",
-            ["HatoFetch", "HatoModel", asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1, nioSSL]),
+            ["HatoFetch", "HatoMail", "HatoModel", asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1, nioSSL]),
         library(
             "HatoNotifier", in: "Services/Notifier",
             [
@@ -201,7 +201,7 @@ let package = Package(
         unitTests(
             of: "HatoPush",
             [
-                "HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
+                "HatoFetch", "HatoMail", "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
                 asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL,
             ]),
         unitTests(

@@ -25,7 +25,7 @@ import Testing
         "Services/Auth/HatoAuth": [
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage",
         ],
-        "Services/Notifier/HatoPush": ["HatoFetch", "HatoModel"],
+        "Services/Notifier/HatoPush": ["HatoFetch", "HatoMail", "HatoModel"],
         "Services/Notifier/HatoNotifier": [
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
@@ -64,7 +64,7 @@ import Testing
             "HatoFollow", "HatoIdentity", "HatoMail", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting",
         ],
         "Tests/Unit/HatoFetchTests": ["HatoRuntime"],
-        "Tests/Unit/HatoPushTests": ["HatoFetch", "HatoModel", "HatoRuntime", "HatoTesting"],
+        "Tests/Unit/HatoPushTests": ["HatoFetch", "HatoMail", "HatoModel", "HatoRuntime", "HatoTesting"],
         "Tests/Unit/HatoNotifierTests": [
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime",
             "HatoStorage", "HatoTesting",

@@ -75,7 +75,11 @@ enum DevSettings {
 
     /// Settings of `hato-notifier serve`, with the same names: those of limits that are hard to reach otherwise.
     private static let notifierSettings: [Setting] =
-        [Setting("apps-file", .file, help: "file with the credentials of apps for APNs, FCM and Web Push, in YAML")]
+        [
+            Setting(
+                "apps-file", .file,
+                help: "file with the credentials of apps for APNs, FCM, Web Push and e-mail, in YAML")
+        ] + digests.map(\.setting)
         + NotifierLimits.all.filter { $0.name == "pending-max" }.map { Setting($0) }
         + ResolverLimits.all.map { Setting($0) }
 
@@ -96,10 +100,28 @@ enum DevSettings {
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
     }
 
+    /// When threads have e-mails, in seconds.
+    private static let digests: [(setting: Setting, path: any WritableKeyPath<DeliveryPolicy, Duration> & Sendable)] = [
+        (
+            Setting(
+                "digest-wait-seconds", .integer(1...315_360_000), default: "60",
+                help: "seconds from the first notification of a thread to its e-mail, which a phone of the user can end"
+            ), \.digestWait
+        ),
+        (
+            Setting(
+                "digest-pause-seconds", .integer(1...315_360_000), default: "600",
+                help: "seconds from one e-mail of a thread to the next"), \.digestPause
+        ),
+    ]
+
     /// Applies the settings of the notifier, and those that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) {
         configuration.limits = settings.limits(NotifierLimits.self)
         configuration.lookUps = settings.limits(ResolverLimits.self)
+        for (setting, path) in digests {
+            configuration.delivery[keyPath: path] = .seconds(settings.integer(setting.name))
+        }
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.held, dividedBy: 4, atMost: configuration.limits.triggerBytesMax)
         configuration.limits.triggerBytesMax = bytes.value(in: plan)

@@ -5,6 +5,7 @@
 // Outbox/ `Outbox` writes every step of a delivery durably; `DeliveryStateMachine` and `BackoffPolicy` decide (pure)
 //            what the step is; `Dispatcher` leases what is due at webhooks and browsers, has it sent, and sleeps until
 //            the next is due; a `QueueDispatcher` does so for each app at each of APNs and FCM.
+// Mail/ what e-mails gather of a thread, and when they go: rows of `DigestRecord` beside those of the outbox.
 // Records/ the rows and their keys. Apps/ credentials. Methods/ the requests of the model.
 //
 // Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` and `QueueDispatcher` (the attempts), the

@@ -100,6 +100,10 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var deviceSilence: Duration = .seconds(60 * 24 * 3_600)
     /// A device whose receiver has done nothing but fail for so long is disabled.
     public var disableAfter: Duration = .seconds(5 * 24 * 3_600)
+    /// From the first notification of a thread to its e-mail, unless the user is seen until then.
+    public var digestWait: Duration = .seconds(60)
+    /// From one e-mail of a thread to the next, which has all that came meanwhile.
+    public var digestPause: Duration = .seconds(600)
 
     public init() {}
 }

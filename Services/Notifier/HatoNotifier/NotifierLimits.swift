@@ -72,6 +72,8 @@ public struct NotifierLimits: Limits, Hashable {
     public var deliveriesAtOnceMax = 1_000
     /// Notifications whose deliveries are still to be made in pages; a further one is refused.
     public var fanOutsMax = 1_000
+    /// Threads of one mailbox that have e-mails of their own at a time; what comes for further ones goes together.
+    public var mailThreadsMax = 8
 
     public init() {}
 
@@ -152,5 +154,9 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "fan-outs-max", \.fanOutsMax, 1...100_000,
             "notifications whose deliveries are still to be made in pages; a further one is refused"),
+        Limit(
+            "mail-threads-max", \.mailThreadsMax, 1...1_000,
+            "threads of one mailbox that have e-mails of their own at a time; what comes for further ones goes together"
+        ),
     ]
 }

@@ -97,7 +97,8 @@ final class NotifierMetrics: Sendable {
 
     func attemptEnded(_ result: AttemptResult, of lease: Lease, in duration: Duration, at now: Int64) {
         attempts.record(duration: duration)
-        if result == .delivered {
+        // What waits for the next e-mail of its thread would say nothing of the notifier's speed.
+        if result == .delivered, lease.platform != .email {
             latency.record(duration: .milliseconds(max(0, now - lease.delivery.createdAt)))
         }
         if lease.attempt > 1 { retries.increment() }

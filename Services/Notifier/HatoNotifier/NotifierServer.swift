@@ -49,7 +49,12 @@ public final class NotifierServer: Sendable {
             now: configuration.time.now)
         let fcm = FCMChannel(version: configuration.server.version, now: configuration.time.now)
         let apns = APNsChannel(version: configuration.server.version, now: configuration.time.now)
-        return try await start(configuration, store: store, channels: [webhooks, webpush, fcm, apns], logger: logger)
+        // Before its lease ends and another attempt is made beside it.
+        var mailLimits = MailChannel.Limits()
+        mailLimits.timeout = min(mailLimits.timeout, configuration.delivery.lease * 3 / 4)
+        let mail = MailChannel(limits: mailLimits)
+        return try await start(
+            configuration, store: store, channels: [webhooks, webpush, fcm, apns, mail], logger: logger)
     }
 
     /// The same with other ways to reach devices.

@@ -27,6 +27,7 @@ enum NotifierError: Error, Sendable, Hashable {
     case tooManyCategories(Int)
     case noKeyForEffects
     case tooManyTopics(Int)
+    case emailNotVerified(String)
 }
 
 extension NotifierError: RPCErrorConvertible {
@@ -93,6 +94,7 @@ extension NotifierError: RPCErrorConvertible {
                     + "--outgoing-key-file")
         case .tooManyTopics(let max):
             .resourceExhausted(reason: "too_many_topics", "The user has \(max) topics, which is the limit")
+        case .emailNotVerified(let why): .failedPrecondition(reason: "email_not_verified", why)
         }
     }
 }

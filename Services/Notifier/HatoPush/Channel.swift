@@ -1,7 +1,7 @@
 public import HatoFetch
 public import HatoModel
 
-/// One way to reach devices: APNs, FCM, Web Push or webhooks.
+/// One way to reach devices: APNs, FCM, Web Push, webhooks or e-mail.
 public protocol Channel: Sendable {
     /// The platform of the devices that it reaches.
     var platform: Notifier.Platform { get }
@@ -73,9 +73,9 @@ public struct Delivery: Sendable, Hashable {
 
 /// What an attempt would send.
 public struct DeliveryPreview: Sendable, Hashable {
-    /// By name, in lower case.
+    /// By name, in lower case; those of an e-mail before they are encoded.
     public var headers: [String: String]
-    /// The body; of Web Push before its encryption.
+    /// The body; of Web Push before its encryption, of an e-mail before it is encoded.
     public var body: String
 
     public init(headers: [String: String], body: [UInt8]) {
@@ -108,7 +108,7 @@ public enum DeliveryOutcome: Sendable, Hashable {
 
 /// What the receiver responded, or why the attempt failed, for people.
 public struct DeliveryResponse: Sendable, Hashable {
-    /// The HTTP status; nil when there was no response.
+    /// The HTTP status, or the code of SMTP; nil when there was no response.
     public var status: Int?
     /// Why the attempt failed or was postponed, with the beginning of the response's body; nil when it was delivered.
     public var error: String?

@@ -25,8 +25,44 @@ public struct DeliveryContent: Sendable, Hashable {
     /// What the app needs of us.
     public var hato = HatoMember()
     /// What Apple's devices and browsers show if the app does not fetch what the notification says, which the push does
-    /// not carry; nil: the push carries it.
+    /// not carry; nil: the push carries it. E-mails say so in words of their own.
     public var neutralText: String?
+    /// Of an e-mail: all that it says, this text among it; nil: this text alone.
+    public var digest: Digest?
+
+    /// What an e-mail gathers of a thread, in the language of the device.
+    public struct Digest: Sendable, Hashable {
+        /// What it shows, the newest first.
+        public var entries: [Entry]
+        /// How many older ones it does not show.
+        public var more = 0
+        /// How many there are besides of which it may show no words.
+        public var withheld = 0
+        /// Whether there may be more of these than were counted.
+        public var isAtLeast = false
+        /// The language of the device; nil: that of the app.
+        public var locale: String?
+
+        /// A notification of it.
+        public struct Entry: Sendable, Hashable {
+            /// Its text, in the language of the device.
+            public var text: Notifier.NotificationText
+            /// The https URL that belongs to it.
+            public var link: String?
+
+            /// A notification with a text.
+            public init(text: Notifier.NotificationText, link: String? = nil) {
+                self.text = text
+                self.link = link
+            }
+        }
+
+        /// A digest that shows all.
+        public init(entries: [Entry], locale: String? = nil) {
+            self.entries = entries
+            self.locale = locale
+        }
+    }
 
     /// How a notification is shown.
     public struct Appearance: Sendable, Hashable {

@@ -8,6 +8,7 @@ public enum DeviceAddress: Sendable, Hashable {
     case apns(APNsDevice)
     case fcm(FCMRegistration)
     case webpush(WebPushSubscription)
+    case email(Mailbox)
 
     /// The host and port that is called; the platform's name where that is the same for all devices.
     public var host: String {
@@ -16,6 +17,7 @@ public enum DeviceAddress: Sendable, Hashable {
         case .webpush(let subscription): Self.host(of: subscription.endpoint)
         case .apns: Notifier.Platform.apns.rawValue
         case .fcm: Notifier.Platform.fcm.rawValue
+        case .email: Notifier.Platform.email.rawValue
         }
     }
 

@@ -17,6 +17,8 @@ public struct PushApp: Sendable {
     public var fcm: FCMServiceAccount?
     /// Of Web Push; nil: the app has none.
     public var webpush: WebPushCredentials?
+    /// Of an SMTP server; nil: the app sends no e-mails.
+    public var mail: MailCredentials?
 
     /// An app without credentials.
     public init() {}
@@ -27,6 +29,7 @@ public struct PushApp: Sendable {
         if apns != nil { platforms.insert(.apns) }
         if fcm != nil { platforms.insert(.fcm) }
         if webpush != nil { platforms.insert(.webpush) }
+        if mail != nil { platforms.insert(.email) }
         return platforms
     }
 }

@@ -1,7 +1,7 @@
 extension Notifier {
     /// The channel of a device.
     public enum Platform: String, FieldChoice {
-        case apns, fcm, webpush, webhook
+        case apns, fcm, webpush, webhook, email
 
         public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
             let name = try String(json: json, unknown: unknown)
@@ -83,7 +83,7 @@ extension Notifier {
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user the device belongs to; empty for a token without a user"),
             .required("platform", \.platform, "How the device is reached"),
-            .optional("url", \.url, "The URL of a webhook; tokens and endpoints of other platforms are not shown"),
+            .optional("url", \.url, "The URL of a webhook; tokens, endpoints and e-mail addresses are not shown"),
             .optional("environment", \.environment, "Of `apns`: which of Apple's services knows the device"),
             .optional("app", \.app, "The app the device belongs to; absent: `default`"),
             .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`: 1 to 256 bytes"),
@@ -124,7 +124,8 @@ extension Notifier.Devices {
         public static let summary = """
             Registers a device of the caller. The same user with the same `token`, `fid`, `subscription` or `url` \
             and `app` gets the same device again, active and with its secret; a token or subscription of another \
-            user moves to the caller. A user has at most 32 devices: beyond, the one that was registered the \
+            user moves to the caller. A device of `email` is the verified address of the caller's ID token, one for \
+            each user and app. A user has at most 32 devices: beyond, the one that was registered the \
             longest time ago goes
             """
         public static let access = Access.signedIn
@@ -198,7 +199,8 @@ extension Notifier.Devices {
                 "uid", \.uid,
                 """
                 The user the device belongs to, 1 to 512 bytes of UTF-8 without control characters: required \
-                with the administrator key; a user may only give the own uid
+                with the administrator key; a user may only give the own uid. Not with `email`, which needs the \
+                user's own ID token
                 """, example: "u1"))
 
         public init(platform: Notifier.Platform, uid: String? = nil) {

@@ -32,7 +32,7 @@ extension Notifier.Devices.Register {
         MethodError(
             .invalidArgument, "unsupported_platform", "invalid_url", "plain_http", "port_not_allowed",
             "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token"),
-        MethodError(.failedPrecondition, "app_not_configured"),
+        MethodError(.failedPrecondition, "app_not_configured", "email_not_verified"),
     ]
 }
 extension Notifier.Webpush.Key {

@@ -174,7 +174,7 @@ extension Notifier {
         case leased
         case delivered
         /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`,
-        /// `withdrawn`.
+        /// `withdrawn`, `seen`, `silent`.
         case dropped
         /// Ended after too many failures; kept for replay.
         case dead
@@ -191,7 +191,7 @@ extension Notifier {
             blank: Self(at: 0),
             .required("at", \.at, "When it ended, in milliseconds since 1970"),
             .optional("id", \.id, "The provider's own name of the push"),
-            .optional("status", \.status, "The HTTP status; absent when there was no response"),
+            .optional("status", \.status, "The HTTP status, or the code of SMTP; absent when there was no response"),
             .optional(
                 "error", \.error,
                 """
@@ -238,7 +238,9 @@ extension Notifier {
                 """
                 Why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
                 newer one with the same collapse key), `outbox_full`, `administrator` \
-                (`notifier.dead.drop`), `withdrawn` (read elsewhere, or taken back); or is dead: `expired` (after failed attempts), `rejected` (the provider \
+                (`notifier.dead.drop`), `withdrawn` (read elsewhere, or taken back), of an e-mail `seen` (a device of \
+                the user registered or reported something meanwhile) or `silent` (it has no text); or is dead: \
+                `expired` (after failed attempts), `rejected` (the provider \
                 says that the push itself is wrong), `unreadable` (a damaged record)
                 """),
             .required(

@@ -8,6 +8,7 @@ public import HatoPush
 ///   apns: {key-file: AuthKey_ABC123DEFG.p8, key-id: ABC123DEFG, team-id: DEF123GHIJ, topic: com.example.chat}
 ///   fcm: {service-account-file: service-account.json}
 ///   webpush: {key-file: webpush.key, subject: "mailto:admin@example.com"}
+///   mail: {url: "smtp://hato@mail.example.com:587", password-file: mail-password, from: Chat <chat@example.com>}
 /// ```
 public struct AppsFile: Sendable {
     private let document: JSONValue
@@ -34,7 +35,8 @@ public struct AppsFile: Sendable {
             guard (1...256).contains(app.name.utf8.count), app.name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw Self.error("the id of an app should have 1 to 256 bytes and no control characters")
             }
-            read.apps[app.name] = try self.app(Members(app.value, at: app.name, known: ["apns", "fcm", "webpush"]))
+            read.apps[app.name] = try self.app(
+                Members(app.value, at: app.name, known: ["apns", "fcm", "webpush", "mail"]))
         }
         return read
     }
@@ -64,7 +66,19 @@ public struct AppsFile: Sendable {
                     key: String(decoding: file, as: UTF8.self), subject: subject, allowsPrivate: allowsPrivate)
             }
         }
+        app.mail = try members.child(
+            "mail", known: ["url", "from", "password-file", "tls", "authority-file", "locale"]
+        ).map { mail in try self.mail(mail) }
         return app
+    }
+
+    private func mail(_ mail: Members) throws -> MailCredentials {
+        var settings = MailCredentials.Settings(url: try mail.text("url"), from: try mail.text("from"))
+        settings.password = try mail.optionalText("password-file").map { try read($0) }
+        settings.authorities = try mail.optionalText("authority-file").map { try read($0) }
+        settings.tls = try mail.optionalText("tls")
+        settings.locale = try mail.optionalText("locale")
+        do { return try MailCredentials(settings) } catch { throw mail.error(error.member, error.text) }
     }
 
     private func credentials(_ apns: Members) throws -> APNsCredentials {

@@ -73,6 +73,8 @@ extension FanOutJobs {
     /// A queue has looked at what is due: whether there is more than it attempts now. One that is paused or stopped is
     /// not behind: what waits there delays nothing else.
     func queue(_ name: String, isBehind: Bool) {
+        // E-mails go one after the other, which may take hours; no page that waited for them would be sooner there.
+        guard !name.hasPrefix(ProviderQueue.mailPrefix) else { return }
         let isClear = behind.withLock { behind in
             if isBehind { behind.insert(name) } else { behind.remove(name) }
             return behind.isEmpty
@@ -106,7 +108,8 @@ struct FanOutChange: Sendable {
     mutating func made(_ recipients: some Sequence<Recipient>) {
         for recipient in recipients {
             deliveries += 1
-            queues.insert(recipient.queue ?? Dispatcher.queueName)
+            // E-mails are not due yet.
+            if !recipient.isMailbox { queues.insert(recipient.queue ?? Dispatcher.queueName) }
         }
     }
 }

@@ -4,6 +4,7 @@ import HatoPush
 /// Reads the address that `notifier.devices.register` is given: the members of its platform, and no others.
 struct DeviceForm {
     let request: Notifier.Devices.Register
+    let caller: Caller
 
     /// Where the device is. Throws `RPCError` that names the member.
     func address() throws(RPCError) -> DeviceRecord.Address {
@@ -34,8 +35,25 @@ struct DeviceForm {
                 try WebPushSubscription(endpoint: subscription.endpoint, p256dh: key, auth: auth)
             }
             return .init(url: subscription.endpoint, keys: (key, auth))
+        case .email: return .init(email: try verifiedAddress().address)
         }
     }
+
+    /// That of the token of the caller. A request cannot name another one: no user has others mailed.
+    private func verifiedAddress() throws(RPCError) -> Mailbox {
+        guard case .user(let user) = caller else {
+            throw refused("Only a user can register e-mail, with an ID token that has a verified address")
+        }
+        guard let address = user.claims["email"]?.string else { throw refused("The ID token has no e-mail address") }
+        guard user.claims["email_verified"] == true else {
+            throw refused("The e-mail address of the ID token is not verified; verify it and get another ID token")
+        }
+        do { return try Mailbox(address) } catch {
+            throw refused("E-mails cannot be sent to the address of the ID token: \(error.message)")
+        }
+    }
+
+    private func refused(_ why: String) -> RPCError { NotifierError.emailNotVerified(why).rpcError }
 
     private func refuseOtherMembers() throws(RPCError) {
         let members: [(name: String, isGiven: Bool, platforms: Set<Notifier.Platform>)] = [

@@ -40,7 +40,7 @@ struct DeviceMethods: NotifierMethods {
             DeviceRecord.Form(
                 uid: uid, platform: request.platform, app: app == Delivery.defaultApp ? nil : app,
                 locale: request.locale, timeZone: request.timeZone, session: session),
-            try DeviceForm(request: request).address(), createdAt: configuration.time.now())
+            try DeviceForm(request: request, caller: caller).address(), createdAt: configuration.time.now())
         try service.apps.requireCredentials(of: app, for: request.platform)
         let registration = Registration(
             form: form.at(try await checkedURL(of: form)), id: outbox.newID("dev_"), given: given,
@@ -56,6 +56,7 @@ struct DeviceMethods: NotifierMethods {
             return registered
         }.outcome
         for device in registered.gone { await notices.dropDeliveries(of: device, outbox) }
+        if form.platform.showsUser { await WaitingMails(outbox: outbox).userWasSeenIfPossible(uid, notices) }
         return registered.result
     }
 
@@ -65,7 +66,7 @@ struct DeviceMethods: NotifierMethods {
         switch form.platform {
         case .webhook: address = .webhook(url: form.url ?? "", secrets: [])
         case .webpush: address = try form.address(at: 0)
-        case .apns, .fcm: return nil
+        case .apns, .fcm, .email: return nil
         }
         guard let channel = channels.first(where: { $0.platform == form.platform }) else {
             throw RPCError.invalidArgument("platform", reason: "unsupported_platform", "This platform is not served")
@@ -74,7 +75,7 @@ struct DeviceMethods: NotifierMethods {
             switch try await channel.check(address, of: form.app ?? Delivery.defaultApp, for: form.uid) {
             case .webhook(let url, _): return url
             case .webpush(let subscription): return subscription.endpoint
-            case .apns, .fcm: throw RPCError.internalError
+            case .apns, .fcm, .email: throw RPCError.internalError
             }
         } catch let error as AddressRefusal where form.platform == .webpush {
             throw RPCError.invalidArgument("subscription.endpoint", reason: error.reason, error.message)

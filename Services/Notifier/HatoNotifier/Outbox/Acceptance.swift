@@ -211,7 +211,9 @@ struct NewDelivery {
     var recipient: Recipient
 
     func enqueue(in draft: inout OutboxDraft) throws {
-        try draft.enqueue(record(at: draft.now), from: new.position)
+        let delivery = record(at: draft.now)
+        if recipient.isMailbox { return try MailThread.enqueue(delivery, new, in: &draft) }
+        try draft.enqueue(delivery, from: new.position)
     }
 
     /// It was withdrawn already, or read: it enters no lane.

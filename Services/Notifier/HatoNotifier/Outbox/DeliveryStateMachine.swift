@@ -8,6 +8,7 @@ import HatoModel
 ///    ▲                 │ ├──failed──▶ pending (later) or dead
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
+/// pending ──went with another one of its thread──▶ delivered, dead     pending ──user seen, silent──▶ dropped
 /// pending, leased ──what it needs cannot be read──▶ dead
 /// pending ──withdrawn──▶ dropped; a withdrawn one that is leased or dead is never attempted again
 /// ```
@@ -25,6 +26,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var history: [Notifier.AttemptReport]?
     /// Its notification was withdrawn while it was being attempted, or dead.
     private(set) var isWithdrawn = false
+    /// Its user was there while it was being attempted as an e-mail.
+    private(set) var wasSeen = false
 
     /// Attempts that are remembered besides the last one.
     private static let historyMax = 11
@@ -38,7 +41,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         .optional("reason", \.reason),
         .optional("lastAttempt", \.lastAttempt),
         .optional("history", \.history),
-        .flag("isWithdrawn", \.isWithdrawn))
+        .flag("isWithdrawn", \.isWithdrawn),
+        .flag("wasSeen", \.wasSeen))
 
     init(dueAt: Int64, expiresAt: Int64) {
         state = .pending
@@ -64,6 +68,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let rejected = "rejected"
         static let administrator = "administrator"
         static let withdrawn = "withdrawn"
+        static let seen = "seen"
+        static let silent = "silent"
     }
 
     var isFinished: Bool { state != .pending && state != .leased }
@@ -73,7 +79,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func leaseRequested(at now: Int64, until: Int64) -> Action {
         guard !isFinished, time <= now else { return .ignore }
         guard now < expiresAt else { return expired(at: now) }
-        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
+        if let reason = endedMeanwhile { return end(.dropped, reason, at: now) }
         state = .leased
         time = until
         attempts += 1
@@ -107,7 +113,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func attemptFailed(_ report: Notifier.AttemptReport, delay: Int64, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
         remember(report)
-        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
+        if let reason = endedMeanwhile { return end(.dropped, reason, at: now) }
         guard now + delay < expiresAt else { return end(.dead, Reason.expired, at: now) }
         state = .pending
         time = now + delay
@@ -118,7 +124,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func attemptRejected(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
         guard state == .leased else { return .ignore }
         remember(report)
-        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
+        if let reason = endedMeanwhile { return end(.dropped, reason, at: now) }
         return end(.dead, Reason.rejected, at: now)
     }
 
@@ -127,7 +133,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         guard state == .leased else { return .ignore }
         remember(report)
         attempts = max(0, attempts - 1)
-        guard !isWithdrawn else { return end(.dropped, Reason.withdrawn, at: now) }
+        if let reason = endedMeanwhile { return end(.dropped, reason, at: now) }
         guard now + delay < expiresAt else { return expired(at: now) }
         state = .pending
         time = now + delay
@@ -158,6 +164,38 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         return end(.dropped, Reason.outboxFull, at: now)
     }
 
+    /// The user is there: nothing need be sent that waits for an e-mail. One that is being attempted goes on.
+    mutating func userWasSeen(at now: Int64) -> Action {
+        guard state == .pending else {
+            wasSeen = state == .leased
+            return .ignore
+        }
+        return end(.dropped, Reason.seen, at: now)
+    }
+
+    /// It has no text, and goes where nothing else is shown.
+    mutating func wasSilent(at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        return end(.dropped, Reason.silent, at: now)
+    }
+
+    /// It may not be attempted before this time.
+    mutating func held(until time: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        self.time = time
+        return .waitUntil(time)
+    }
+
+    /// Whether its attempt says how the others end that went together with it: it was delivered, or refused.
+    var hasSettled: Bool { state == .delivered || state == .dead && reason == Reason.rejected }
+
+    /// It went together with another one, which ended like this; nil: it was delivered.
+    mutating func wasInMail(_ other: DeliveryStateMachine?, at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        if let report = other?.lastAttempt { remember(report) }
+        return end(other?.state ?? .delivered, other?.reason, at: now)
+    }
+
     mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {
         guard state == .dead else { return .ignore }
         self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt)
@@ -177,6 +215,9 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         guard state == .dead else { return .ignore }
         return end(.dropped, Reason.administrator, at: now)
     }
+
+    /// Why it is attempted no more when the attempt that is under way fails; nil: it is.
+    private var endedMeanwhile: String? { isWithdrawn ? Reason.withdrawn : wasSeen ? Reason.seen : nil }
 
     private mutating func remember(_ report: Notifier.AttemptReport) {
         if let lastAttempt { history = Array(((history ?? []) + [lastAttempt]).suffix(Self.historyMax)) }

@@ -53,6 +53,7 @@ extension LaneHead {
     /// Begins an attempt of a delivery that is due. Nil: it has expired, as may those behind it, and they have ended.
     /// Throws `UnreadableRecord` when its notification cannot be read.
     func lease(until end: Int64, _ draft: inout OutboxDraft) throws -> Lease? {
+        if delivery.digest != nil, try !MailThread(head: delivery).isDue(at: row, in: &draft) { return nil }
         var delivery = delivery
         let key = NotificationRecord.key(delivery.notification)
         guard let notification = try draft.transaction.record(NotificationRecord.self, key) else {
@@ -65,7 +66,8 @@ extension LaneHead {
             return nil
         case .send:
             draft.moveHead(delivery, dueKey: row)
-            let sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
+            var sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
+            if delivery.digest != nil { try MailThread(head: delivery).gather(for: device, into: &sent, in: &draft) }
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
                 group: group, hasSucceeded: device.hasSucceeded, began: draft.now, delivery: sent)

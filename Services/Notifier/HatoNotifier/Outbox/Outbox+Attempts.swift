@@ -31,15 +31,6 @@ extension Outbox {
         }
     }
 
-    /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted
-    /// goes on, and is dropped if it fails.
-    func dropDeliveries(of device: String) async throws {
-        var end: RecordKey?
-        repeat {
-            end = try await change { [end] in try $0.dropDeliveries(of: device, before: end, limit: 500) }
-        } while end != nil
-    }
-
     /// Makes due what a process held that is no more.
     func reclaimLeases() async throws {
         try await change { draft in
@@ -98,7 +89,11 @@ private struct AttemptRecording {
             waitsInQueue: delivery.queue != nil)
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
         case .finish:
-            try draft.finishHead(delivery, dueKey: dueKey)
+            if delivery.digest == nil {
+                try draft.finishHead(delivery, dueKey: dueKey)
+            } else {
+                try MailThread(head: delivery).ended(dueKey: dueKey, in: &draft)
+            }
             try ThreadSteps.withdrawIfShown(delivery, in: &draft)
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
         case .ignore, .send: break

@@ -102,11 +102,11 @@ final class Outbox: Sendable {
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
         let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
-        let threadsMax = limits.threadsPerUserMax
+        let (threadsMax, mails) = (limits.threadsPerUserMax, MailLanes(policy, limits))
         let (silentPushes, fanOutsBefore) = (SilentPushes(self), fanOuts.waiting)
         let committed = try await store.write { transaction in
             try waiting.transaction {
-                var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                var draft = OutboxDraft(transaction, now: time.now(), waiting, mails)
                 draft.threads = ThreadCounts(threadsMax: threadsMax)
                 draft.fanOuts = FanOutChange(before: fanOutsBefore)
                 let outcome = try body(&draft)

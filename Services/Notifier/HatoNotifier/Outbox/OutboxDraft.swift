@@ -8,6 +8,8 @@ struct OutboxDraft {
     let now: Int64
     /// What waits for each user, with what this draft adds and ends.
     let waiting: WaitingCounts
+    /// How threads have e-mails.
+    var mails: MailLanes
     var writes = RecordWrites()
     /// By how much the number of unfinished deliveries changes.
     private var pendingChange = 0
@@ -52,8 +54,9 @@ struct OutboxDraft {
     /// What was dropped because too many wait is forgotten after one to two of it, in milliseconds.
     private static let keepBecauseFull: Int64 = 3_600_000
 
-    init(_ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts) {
+    init(_ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts, _ mails: MailLanes) {
         self.transaction = transaction
+        self.mails = mails
         self.now = now
         self.waiting = waiting
     }
@@ -92,7 +95,9 @@ struct OutboxDraft {
     /// yet. One of a change that is older than what the lane had is replaced at once.
     mutating func enqueue(_ delivery: DeliveryRecord, from change: ChangePosition? = nil) throws {
         var delivery = delivery
-        if let change, try newest?.accept(change, in: delivery.lane, transaction, &writes) == false {
+        if let change, delivery.digest == nil,
+            try newest?.accept(change, in: delivery.lane, transaction, &writes) == false
+        {
             _ = delivery.machine.replaced(at: now)
             writes.put(delivery.key, delivery)
             if let event = OutboxEvent(finished: delivery) { writes.record(event) }
@@ -102,7 +107,7 @@ struct OutboxDraft {
         delivery.sequenceIndex = sequenceIndex
         sequenceIndex += 1
         var present = try lane(delivery.lane)
-        if delivery.collapseKey != nil {
+        if delivery.replaces {
             for (index, former) in present.enumerated() where former.machine.state == .pending {
                 let isHead = index == 0
                 // A receiver that fails is not called sooner because there is more to say.
@@ -119,7 +124,7 @@ struct OutboxDraft {
         }
         if present.isEmpty { becomeHead(delivery) }
         // Of a lane without a collapse key it only matters whether something is there.
-        if delivery.collapseKey != nil || present.isEmpty { present.append(delivery) }
+        if delivery.replaces || present.isEmpty { present.append(delivery) }
         lanes[delivery.lane] = present
         writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
@@ -140,7 +145,9 @@ struct OutboxDraft {
     /// is something.
     private mutating func lane(_ lane: Lane) throws -> [DeliveryRecord] {
         if let known = lanes[lane] { return known }
-        guard lane.collapseKey == nil else { return try readableRows(of: lane).filter { !left.contains($0.laneKey) } }
+        guard lane.collapseKey == nil || lane.isDigest else {
+            return try readableRows(of: lane).filter { !left.contains($0.laneKey) }
+        }
         return try transaction.rows(lane.prefix, limit: 1).isEmpty ? [] : [DeliveryRecord.fields.blank]
     }
 
@@ -195,62 +202,42 @@ struct OutboxDraft {
         hasDue(delivery)
     }
 
-    /// Drops what waits in the lanes of a device, the last rows first, so that a lane never stands without its head; at
-    /// most `limit` rows before `end`. Returns where to go on, nil at the end.
-    mutating func dropDeliveries(of device: String, before end: RecordKey?, limit: Int) throws -> RecordKey? {
-        var range = KeyRange(prefix: RecordKey(.lane).with(device).bytes)
-        if let end { range.upper = end.bytes }
-        var rows: [(key: RecordKey, delivery: RecordKey)] = []
-        try transaction.scan(range, reverse: true) { key, value in
-            rows.append((RecordKey(bytes: key.copied), RecordKey(bytes: value.copied)))
-            return rows.count < limit ? .next : .stop
-        }
-        for row in rows {
-            // One that cannot be read is set aside when it is due.
-            guard var delivery = try transaction.readable(DeliveryRecord.self, row.delivery),
-                delivery.machine.state == .pending
-            else { continue }
-            if try transaction.value(delivery.dueKey) == row.delivery.bytes { writes.delete(delivery.dueKey) }
-            _ = delivery.machine.deviceWentAway(nil, at: now)
-            leaveLane(delivery)
-        }
-        return rows.count < limit ? nil : rows.last?.key
-    }
-
     /// Drops a delivery that waits, because too many do. Its notification is forgotten soon: what cannot wait must not
     /// fill the disk instead.
     mutating func dropBecauseFull(_ delivery: DeliveryRecord, _ policy: DeliveryPolicy) throws {
-        var dropped = delivery
-        guard case .finish = dropped.machine.outboxWasFull(at: now) else { return }
+        guard try end(delivery, { $0.outboxWasFull(at: $1) }) else { return }
         droppedBecauseFull = FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
         forgetSoon(delivery.notification, policy)
-        try leaveLane(dropped, before: delivery)
     }
 
     /// Drops a delivery that waits or is dead, because its notification is withdrawn; one that is being attempted is
     /// dropped if the attempt fails. Returns whether it was dropped.
     mutating func withdraw(_ delivery: DeliveryRecord) throws -> Bool {
-        var withdrawn = delivery
-        if case .finish = withdrawn.machine.withdrawn(at: now) {
-            if delivery.machine.state == .dead {
-                dropDead(delivery, as: withdrawn)
-            } else {
-                try leaveLane(withdrawn, before: delivery)
-            }
-            return true
-        }
-        if withdrawn.machine != delivery.machine { writes.put(delivery.key, withdrawn) }
-        return false
+        try end(delivery) { $0.withdrawn(at: $1) }
     }
 
-    /// A delivery that waited has ended. `delivery` is what it was before.
-    private mutating func leaveLane(_ dropped: DeliveryRecord, before delivery: DeliveryRecord) throws {
+    /// How a delivery ends.
+    typealias Ending = @Sendable (inout DeliveryStateMachine, _ now: Int64) -> DeliveryStateMachine.Action
+
+    /// Ends a delivery that waits, wherever in its lane, or is dead; or writes what `ends` makes of it otherwise.
+    /// Returns whether it ended.
+    mutating func end(_ delivery: DeliveryRecord, _ ends: Ending) throws -> Bool {
+        var ended = delivery
+        guard case .finish = ends(&ended.machine, now) else {
+            if ended.machine != delivery.machine { writes.put(delivery.key, ended) }
+            return false
+        }
+        if delivery.machine.state == .dead {
+            dropDead(delivery, as: ended)
+            return true
+        }
         let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
         if head == delivery.key.bytes {
-            try finishHead(dropped, dueKey: delivery.dueKey)
+            try finishHead(ended, dueKey: delivery.dueKey)
         } else {
-            leaveLane(dropped)
+            leaveLane(ended)
         }
+        return true
     }
 
     /// Forgets a notification in an hour or two, if its deliveries have ended then.
@@ -331,7 +318,6 @@ struct OutboxDraft {
         waiting.add(-1, to: user)
     }
 
-    /// Takes a dead delivery out of the table of the dead.
     /// A dead delivery is dropped.
     mutating func dropDead(_ delivery: DeliveryRecord, as dropped: DeliveryRecord) {
         leaveDead(delivery)
@@ -339,6 +325,7 @@ struct OutboxDraft {
         if let event = OutboxEvent(finished: dropped) { writes.record(event) }
     }
 
+    /// Takes a dead delivery out of the table of the dead.
     mutating func leaveDead(_ delivery: DeliveryRecord) {
         writes.delete(delivery.deadKey)
         deadChange -= 1

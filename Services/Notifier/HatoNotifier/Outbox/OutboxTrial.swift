@@ -48,9 +48,10 @@ struct OutboxTrial: Sendable {
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
         let (waiting, time) = (outbox.waiting, outbox.time)
+        let mails = MailLanes(outbox.policy, outbox.limits)
         return try await outbox.store.write { transaction in
             try waiting.transaction(keeping: false) {
-                var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                var draft = OutboxDraft(transaction, now: time.now(), waiting, mails)
                 return try body(&draft)
             }
         }.outcome

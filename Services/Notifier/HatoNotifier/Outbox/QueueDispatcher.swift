@@ -105,7 +105,7 @@ actor QueueDispatcher {
         timer?.cancel()
         timer = nil
         let now = outbox.time.now()
-        let room = breaker.room(beside: inFlight, max: outbox.policy.attemptsPerProviderMax, at: now)
+        let room = breaker.room(beside: inFlight, max: queue.attemptsMax(outbox.policy), at: now)
         guard stopped == nil, room > 0 else {
             if stopped != nil || breaker.open != nil {
                 outbox.fanOuts.queue(queue.name, isBehind: false)

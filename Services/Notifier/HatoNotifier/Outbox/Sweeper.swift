@@ -25,6 +25,9 @@ actor Sweeper {
                 }
                 devicesDue = outbox.time.now() + Sweeper.devicesPause.milliseconds
             }
+            do { try await OldDigests(outbox: outbox).forget() } catch {
+                logger.error("old records of e-mails cannot be deleted", metadata: ["error": "\(error)"])
+            }
             var next: Int64?
             do { next = try await outbox.purge() } catch {
                 logger.error("old rows cannot be deleted", metadata: ["error": "\(error)"])

@@ -16,6 +16,8 @@ struct DeliveryRecord: FieldObject {
     var parkedAt: String?
     /// The name of the `ProviderQueue` of its device, where its lane stands; nil: it stands in `due` or is parked.
     var queue: String?
+    /// Of an e-mail: the thread that it gathers, empty for what has none.
+    var digest: String?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -31,7 +33,8 @@ struct DeliveryRecord: FieldObject {
         .required("createdAt", \.createdAt),
         .required("machine", \.machine),
         .optional("parkedAt", \.parkedAt),
-        .optional("queue", \.queue))
+        .optional("queue", \.queue),
+        .optional("digest", \.digest))
 
     var id: String { "\(notification)-\(index)" }
 
@@ -48,7 +51,9 @@ struct DeliveryRecord: FieldObject {
     static func prefix(_ notification: String) -> RecordKey { RecordKey(.delivery).with(notification) }
 
     var key: RecordKey { DeliveryRecord.key(notification, index) }
-    var lane: Lane { Lane(device: device, collapseKey: collapseKey) }
+    var lane: Lane { Lane(device: device, collapseKey: digest ?? collapseKey, isDigest: digest != nil) }
+    /// Whether it takes the place of what waits in its lane.
+    var replaces: Bool { collapseKey != nil && digest == nil }
     var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
     var owner: UserDigest { UserDigest(uid: uid, device: device) }
     /// Ends with the same bytes as `laneKey`.
@@ -81,10 +86,14 @@ struct DeliveryRecord: FieldObject {
     }
 }
 
-/// Deliveries that keep their order: one device and collapse key, one attempt at a time.
+/// Deliveries that keep their order: one device and collapse key, one attempt at a time. Those of a mailbox: one device
+/// and thread, which go together.
 struct Lane: Hashable, Sendable {
     var device: String
+    /// Of a digest: the thread.
     var collapseKey: String?
+    /// Whether its deliveries go together. All lanes of a mailbox are such ones, and no others.
+    var isDigest = false
 
     var prefix: RecordKey { RecordKey(.lane).with(device).with(collapseKey) }
 

@@ -41,6 +41,8 @@ struct DeviceRecord: FieldObject, Hashable {
     var refusedSince: Int64?
     /// The session of auth under which it was registered last; nil: by an administrator, or a token of other software.
     var session: String?
+    /// The address of a mailbox.
+    var email: String?
 
     static let fields = Fields<Self>(
         blank: Self(device: "", uid: "", platform: .webhook, createdAt: 0),
@@ -67,7 +69,8 @@ struct DeviceRecord: FieldObject, Hashable {
         .optional("seenAt", \.seenAt),
         .flag("hasSucceeded", \.hasSucceeded),
         .flag("hasSwitched", \.hasSwitched),
-        .optional("refusedSince", \.refusedSince))
+        .optional("refusedSince", \.refusedSince),
+        .optional("email", \.email))
 
     init(device: String, uid: String, platform: Notifier.Platform, createdAt: Int64) {
         self.device = device
@@ -93,6 +96,8 @@ struct DeviceRecord: FieldObject, Hashable {
         case .fcm:
             // An installation id is no token, though both are texts.
             DeviceRecord.addressKey(platform, app).with(token).with(fid ?? "")
+        // A user has one, with whichever address was verified last.
+        case .email: DeviceRecord.addressKey(platform, app).with(uid)
         }
     }
 
@@ -141,6 +146,7 @@ struct DeviceRecord: FieldObject, Hashable {
                 try WebPushSubscription(
                     endpoint: url ?? "", p256dh: Base64.url.decode((p256dh ?? "").utf8) ?? [],
                     auth: Base64.url.decode((auth ?? "").utf8) ?? []))
+        case .email: return .email(try Mailbox(email ?? ""))
         }
     }
 
@@ -230,12 +236,14 @@ extension DeviceRecord {
         var environment: Notifier.APNsEnvironment?
         /// Of a subscription: key and secret of the receiver.
         var keys: (p256dh: [UInt8], auth: [UInt8])?
+        var email: String?
     }
 
     init(_ form: Form, _ address: Address, createdAt: Int64) {
         self.init(device: "", uid: form.uid, platform: form.platform, createdAt: createdAt)
         (app, locale, timeZone, session) = (form.app, form.locale, form.timeZone, form.session)
         (url, token, fid, environment) = (address.url, address.token, address.fid, address.environment)
+        email = address.email
         if let keys = address.keys { (p256dh, auth) = (Base64.url.encode(keys.p256dh), Base64.url.encode(keys.auth)) }
     }
 
@@ -256,7 +264,7 @@ extension DeviceRecord {
         switch platform {
         case .apns: device.environment = environment ?? appEnvironment
         case .webhook: device.secret = secret.text
-        case .fcm, .webpush: break
+        case .fcm, .webpush, .email: break
         }
         return device
     }
@@ -288,6 +296,7 @@ extension DeviceRecord {
         device.locale = form.locale ?? locale
         device.timeZone = form.timeZone ?? timeZone
         (device.p256dh, device.auth) = (form.p256dh, form.auth)
+        if form.email != email { (device.email, device.hasSucceeded) = (form.email, false) }
         if let named = form.environment, named != environment {
             (device.environment, device.hasSwitched, device.hasSucceeded) = (named, false, false)
         }
@@ -320,13 +329,22 @@ struct ProviderQueue: Hashable, Sendable {
     /// Nil for platforms whose devices have receivers of their own.
     init?(_ platform: Notifier.Platform, app: String) {
         switch platform {
-        case .apns, .fcm: (self.platform, self.app) = (platform, app)
+        case .apns, .fcm, .email: (self.platform, self.app) = (platform, app)
         case .webpush, .webhook: return nil
         }
     }
 
     /// As it stands in keys of rows.
     var name: String { "\(platform.rawValue) \(app)" }
+
+    /// How the names of those begin whose devices are mailboxes.
+    static let mailPrefix = "\(Notifier.Platform.email.rawValue) "
+
+    /// Attempts in it at the same time.
+    func attemptsMax(_ policy: DeliveryPolicy) -> Int {
+        // E-mails share one connection: the next one is made while one is being sent.
+        platform == .email ? min(2, policy.attemptsPerProviderMax) : policy.attemptsPerProviderMax
+    }
 
     /// Nil when it is no such name.
     init?(name: String) {

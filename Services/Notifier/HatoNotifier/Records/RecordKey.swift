@@ -47,6 +47,8 @@ struct RecordKey: Hashable, Sendable {
         case queued = 0x65  // e
         /// provider queue → `StoppedQueueRecord`
         case stopped = 0x67  // g
+        /// device, thread → `DigestRecord`; of devices that are mailboxes
+        case digest = 0x44  // D
         /// name → what the notifier made for itself once: its key of Web Push, and that of reply tokens
         case own = 0x79  // y
         /// key of the delivery → nothing; those that are being attempted

@@ -8,9 +8,10 @@ struct ReplyTokens {
     init(_ outbox: Outbox) { self.outbox = outbox }
 
     /// What the app of each device needs to respond: the id of the notification and a reply token. A push without text,
-    /// and one to a token without a user, has none.
+    /// one to a token without a user, and an e-mail has none.
     func add(to leases: [Lease]) -> [Lease] {
         leases.map { lease in
+            guard lease.platform != .email else { return lease }
             var lease = lease
             lease.delivery = add(to: lease.delivery)
             return lease

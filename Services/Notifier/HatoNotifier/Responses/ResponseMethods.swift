@@ -29,6 +29,7 @@ struct ResponseMethods: NotifierMethods {
             limits: limits)
         let outcome = try await outbox.change { try responding.apply(to: &$0) }
         service.responses.responded(outcome.isRepetition ? .repeated : choice.result)
+        await WaitingMails(outbox: outbox).userWasSeenIfPossible(responder.uid, notices)
         guard outcome.effect == .pending, let effects = service.effects else {
             return .init(effect: outcome.effect, reason: outcome.reason)
         }

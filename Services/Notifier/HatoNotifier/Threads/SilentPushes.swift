@@ -41,8 +41,14 @@ struct SilentPushes: Sendable {
         return count
     }
 
-    /// Browsers show a text of their own for a push that shows nothing, or end the subscription after some of them.
-    private static func reaches(_ platform: Notifier.Platform) -> Bool { platform != .webpush }
+    /// Browsers show a text of their own for a push that shows nothing, or end the subscription after some of them; and
+    /// no e-mail is taken back.
+    private static func reaches(_ platform: Notifier.Platform) -> Bool {
+        switch platform {
+        case .apns, .fcm, .webhook: true
+        case .webpush, .email: false
+        }
+    }
 
     /// Adds what is to be said to the silent push that waits for all these devices, so that a user that reads and
     /// forgets all the time makes no more rows. False: there is none.

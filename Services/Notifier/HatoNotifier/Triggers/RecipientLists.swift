@@ -17,6 +17,9 @@ struct Recipient: Sendable, Hashable {
     /// No uid has a control character.
     var order: String { uid.isEmpty ? "\u{1}\(device)" : uid }
 
+    /// Whether it is a mailbox.
+    var isMailbox: Bool { queue?.hasPrefix(ProviderQueue.mailPrefix) == true }
+
     /// What it takes in memory.
     var bytes: Int { 160 + uid.utf8.count + device.utf8.count + (queue?.utf8.count ?? 0) }
 }

@@ -14,7 +14,7 @@ struct TokenApp: Sendable, Hashable {
     init?(_ platform: Notifier.Platform, app: String?) {
         switch platform {
         case .apns, .fcm: self.platform = platform
-        case .webpush, .webhook: return nil
+        case .webpush, .webhook, .email: return nil
         }
         self.app = app == Delivery.defaultApp ? nil : app
     }

@@ -61,7 +61,7 @@ public struct WebhookChannel: Channel {
         case .webhook(let url, let secrets):
             let admitted = try await addressGuard.admit(url, for: LookUpCaller(uid: uid, isDelivery: false))
             return .webhook(url: admitted.url.text, secrets: secrets)
-        case .apns, .fcm, .webpush: throw .invalidURL("it is no webhook")
+        case .apns, .fcm, .webpush, .email: throw .invalidURL("it is no webhook")
         }
     }
 
@@ -77,7 +77,7 @@ public struct WebhookChannel: Channel {
                 if case .noLookUp = error { return .postponed(answer) }
                 return .failed(answer, retryAfter: nil)
             }
-        case .apns, .fcm, .webpush: return .rejected(DeliveryResponse(error: "the device is no webhook"))
+        case .apns, .fcm, .webpush, .email: return .rejected(DeliveryResponse(error: "the device is no webhook"))
         }
         // The attempt was ended during the look-up, before the receiver was called.
         if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }

@@ -17,7 +17,7 @@ enum NotifierSettings {
                     help: "let webhooks go to this machine and private networks, plain http and any port"),
                 Setting(
                     "apps-file", .file,
-                    help: "file with the credentials of apps for APNs, FCM and Web Push, in YAML (README)"
+                    help: "file with the credentials of apps for APNs, FCM, Web Push and e-mail, in YAML (README)"
                 ),
                 Setting("webhook-ports", .text, default: "443,8443", help: "the ports webhooks may go to"),
             ] + ServeSettings.peerTLS + ownSettings)
@@ -115,6 +115,10 @@ enum NotifierSettings {
             seconds(
                 "disable-after-seconds", \.disableAfter,
                 "seconds after which a device whose attempts all failed is disabled"),
+            seconds(
+                "digest-wait-seconds", \.digestWait,
+                "seconds from the first notification of a thread to its e-mail, which a phone of the user can end"),
+            seconds("digest-pause-seconds", \.digestPause, "seconds from one e-mail of a thread to the next"),
             Member(
                 setting: Setting(
                     "webhook-timeout-seconds", .integer(1...300), default: "15",
