@@ -49,6 +49,18 @@ public struct NotifierLimits: Limits, Hashable {
     /// Bytes of all triggers together: waiting changes, recipients that were read, running transactions. At the limit,
     /// feeds pause; the notifications of a change are written in as many transactions as needed.
     public var triggerBytesMax = 64 << 20
+    /// Notifications that a phone or browser is sent at once; those beyond wait, and those of one thread become one.
+    public var deviceBurstMax = 10
+    /// Milliseconds in which a phone or browser may be sent one more; 0: it is always sent all.
+    public var deviceIntervalMs = 3_000
+    /// The same of all phones and browsers of one user.
+    public var userBurstMax = 30
+    /// Milliseconds in which a user may be sent one more; 0: a user is always sent all.
+    public var userIntervalMs = 1_000
+    /// Quiet windows of one user.
+    public var quietWindowsMax = 14
+    /// Threads that one user mutes.
+    public var mutesMax = 1_000
     /// Categories of the service, removed ones that were used included.
     public var categoriesMax = 256
     /// Actions of a category.
@@ -129,6 +141,20 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
             "memory of all triggers together, in bytes: waiting changes, recipients, running transactions"),
+        Limit(
+            "device-burst-max", \.deviceBurstMax, 1...10_000,
+            "notifications that a phone or browser is sent at once; those of one thread that wait become one"),
+        Limit(
+            "device-interval-ms", \.deviceIntervalMs, 0...3_600_000,
+            "milliseconds in which a phone or browser may be sent one more; 0: it is always sent all"),
+        Limit(
+            "user-burst-max", \.userBurstMax, 1...10_000,
+            "notifications that all phones and browsers of a user are sent at once"),
+        Limit(
+            "user-interval-ms", \.userIntervalMs, 0...3_600_000,
+            "milliseconds in which a user may be sent one more; 0: a user is always sent all"),
+        Limit("quiet-windows-max", \.quietWindowsMax, 1...1_000, "quiet windows of one user"),
+        Limit("mutes-max", \.mutesMax, 1...100_000, "threads that one user mutes"),
         Limit(
             "categories-max", \.categoriesMax, 1...10_000,
             "categories of the service, removed ones that were used included"),

@@ -70,6 +70,18 @@ final class NotifierMetrics: Sendable {
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let fanOuts = Gauge(label: "hato_notifier_fan_outs_waiting")
     private let fanOutDeliveries = Counter(label: "hato_notifier_fan_out_deliveries_total")
+    /// Why deliveries were held back, each counted when it began to wait.
+    private let holds = DeliveryStateMachine.Hold.allCases.map { hold in
+        Counter(label: "hato_notifier_deliveries_held_total", dimensions: [("reason", hold.rawValue)])
+    }
+    /// Why deliveries were dropped that could have been attempted.
+    private static let unsentReasons =
+        [DeliveryStateMachine.Reason.coalesced, DeliveryStateMachine.Reason.quiet]
+        + DeliveryStateMachine.Ending.allCases.map(\.rawValue)
+    private let unsent = NotifierMetrics.unsentReasons.map { reason in
+        Counter(label: "hato_notifier_deliveries_unsent_total", dimensions: [("reason", reason)])
+    }
+    private let present = Counter(label: "hato_notifier_recipients_present_total")
     private let deliveredSinceStart = Atomic<Int>(0)
     private let droppedSinceStart = Atomic<Int>(0)
     private let incompleteSinceStart = Atomic<Int>(0)
@@ -79,7 +91,14 @@ final class NotifierMetrics: Sendable {
 
     var incompleteCount: Int { incompleteSinceStart.load(ordering: .relaxed) }
 
-    func count(_ event: OutboxEvent) {
+    func count(_ effects: OutboxDraft.Effects) {
+        for event in effects.events { count(event) }
+        for (hold, counter) in zip(DeliveryStateMachine.Hold.allCases, holds) {
+            counter.increment(by: effects.held[hold] ?? 0)
+        }
+    }
+
+    private func count(_ event: OutboxEvent) {
         switch event.type {
         case .accepted: accepted.increment()
         case .delivered:
@@ -88,6 +107,7 @@ final class NotifierMetrics: Sendable {
         case .dropped:
             dropped.increment()
             droppedSinceStart.add(1, ordering: .relaxed)
+            if let index = Self.unsentReasons.firstIndex(of: event.reason ?? "") { unsent[index].increment() }
         case .dead: dead.increment()
         // `ResponseMetrics` counts them.
         case .action, .displayed, .opened, .dismissed: break
@@ -174,4 +194,6 @@ final class NotifierMetrics: Sendable {
     /// Notifications whose deliveries are still to be made in pages.
     func fanOutsAre(_ count: Int) { fanOuts.record(count) }
     func madeDeliveries(_ count: Int) { if count > 0 { fanOutDeliveries.increment(by: count) } }
+    /// Users that a trigger left out, since they are there.
+    func recipientsPresent(_ count: Int) { present.increment(by: count) }
 }

@@ -82,6 +82,7 @@ final class NotifierService: Sendable {
         let methods: [any NotifierMethods] = [
             DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
             SendToDeviceMethods(service: self), AppMethods(service: self), TypeMethods(service: self),
+            PreferenceMethods(service: self),
             CategoryMethods(service: self), ResponseMethods(service: self), QuickReplyMethods(service: self),
             BadgeMethods(service: self),
             TopicMethods(service: self), OutboxMethods(service: self),

@@ -20,6 +20,7 @@ enum NotifierError: Error, Sendable, Hashable {
     case notificationNotFound(String)
     case deliveryNotFound(String)
     case noFeed
+    case tooManyMutes(Int)
     case unknownCategory(String)
     case categoryNotFound(String)
     case categoryUsed(String)
@@ -69,6 +70,8 @@ extension NotifierError: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "no_service_key",
                 "Triggers need a key for messages; start the notifier with --outgoing-key-file")
+        case .tooManyMutes(let max):
+            .resourceExhausted(reason: "too_many_mutes", "A user mutes at most \(max) threads; unmute others first")
         case .unknownCategory(let id):
             .invalidArgument(
                 "category", reason: "unknown_category",

@@ -12,7 +12,7 @@ struct NotifierCommand: AsyncParsableCommand {
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
             ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, TriggersCommand.self,
-            TypesCommand.self, TopicsCommand.self,
+            TypesCommand.self, TopicsCommand.self, PreferencesCommand.self,
             SendCommand.self, OutboxCommand.self, BadgesCommand.self, WithdrawCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
             CategoriesCommand.self, RespondCommand.self, QuickRepliesCommand.self,

@@ -193,7 +193,7 @@ extension Notifier.Devices {
                 """, example: "ja-JP"),
             .optional(
                 "timeZone", \.timeZone,
-                "The IANA time zone of the device: 1 to 256 bytes without control characters; unchanged when absent",
+                "The IANA time zone of the device, e.g. as `TimeZone.current.identifier` has it; unchanged when absent",
                 example: "Asia/Tokyo"),
             .optional(
                 "uid", \.uid,

@@ -31,7 +31,8 @@ extension Notifier.Devices.Register {
     public static let errors = [
         MethodError(
             .invalidArgument, "unsupported_platform", "invalid_url", "plain_http", "port_not_allowed",
-            "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token"),
+            "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token",
+            "invalid_time_zone"),
         MethodError(.failedPrecondition, "app_not_configured", "email_not_verified"),
     ]
 }
@@ -59,7 +60,7 @@ extension Notifier.Triggers.Set {
                 .invalidArgument, "invalid_trigger", "invalid_pattern", "invalid_database", "invalid_recipients",
                 "invalid_template", "invalid_condition", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
                 "invalid_badge", "invalid_url", "unsupported_platform", "invalid_platform_member", "invalid_localized",
-                "invalid_data", "unknown_category"),
+                "invalid_data", "invalid_summary", "invalid_presence", "unknown_category"),
             MethodError(.resourceExhausted, "too_many_triggers"),
         ], .payload, .callToMessages, .triggersChange, [MethodError(.unavailable, "messages_refuses_notifier")])
 }
@@ -91,7 +92,7 @@ extension Notifier.Send {
             MethodError(
                 .invalidArgument, "invalid_recipients", "empty_notification", "invalid_ttl", "invalid_key", "too_big",
                 "invalid_badge", "invalid_url", "invalid_platform_member", "invalid_token", "unsupported_platform",
-                "invalid_localized", "invalid_data", "unknown_category"),
+                "invalid_localized", "invalid_data", "invalid_summary", "unknown_category"),
             MethodError(.failedPrecondition, "device_disabled", "app_not_configured"),
             MethodError(.resourceExhausted, "too_many_fan_outs"),
             MethodError(.alreadyExists, "idempotency_key_reused"),
@@ -128,6 +129,15 @@ extension Notifier.Withdraw {
 extension Notifier.Dead.List { public static let errors: [MethodError] = .page }
 extension Notifier.Dead.Replay { public static let errors: [MethodError] = .deadDeliveries }
 extension Notifier.Dead.Drop { public static let errors: [MethodError] = .deadDeliveries }
+extension Notifier.Preferences.Get { public static let errors = [MethodError(.invalidArgument, "invalid_key")] }
+extension Notifier.Preferences.Set {
+    public static let errors = [
+        MethodError(
+            .invalidArgument, "invalid_key", "invalid_time_zone", "invalid_quiet", "invalid_mute",
+            "unsupported_platform"),
+        MethodError(.resourceExhausted, "too_many_mutes"),
+    ]
+}
 
 extension Notifier.Categories.Set {
     public static let errors = [

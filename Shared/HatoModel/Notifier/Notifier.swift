@@ -14,6 +14,8 @@ public enum Notifier {
     public enum Types {}
     /// The methods about dead deliveries.
     public enum Dead {}
+    /// The methods about what users want of notifications.
+    public enum Preferences {}
     /// The methods about categories.
     public enum Categories {}
     /// The methods about quick replies.
@@ -32,6 +34,7 @@ public enum Notifier {
         Types.Set.self, Types.List.self, Types.Remove.self,
         Send.self, SendToDevice.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
+        Preferences.Get.self, Preferences.Set.self,
         Categories.Set.self, Categories.List.self, Categories.Get.self, Categories.Remove.self,
         Respond.self, QuickReplies.Get.self, QuickReplies.Set.self,
         Badges.Get.self, Badges.Set.self, Withdraw.self,

@@ -174,7 +174,8 @@ extension Notifier {
         case leased
         case delivered
         /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`,
-        /// `withdrawn`, `seen`, `silent`.
+        /// `off`, `muted`, `quiet`, `coalesced`, `withdrawn`,
+        /// `seen`, `silent`.
         case dropped
         /// Ended after too many failures; kept for replay.
         case dead
@@ -236,12 +237,14 @@ extension Notifier {
             .optional(
                 "reason", \.reason,
                 """
-                Why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
+                Why it waits though it could be sent: `rate` (its device or user was sent as much as may be), `quiet` \
+                (a quiet window); why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
                 newer one with the same collapse key), `outbox_full`, `administrator` \
-                (`notifier.dead.drop`), `withdrawn` (read elsewhere, or taken back), of an e-mail `seen` (a device of \
-                the user registered or reported something meanwhile) or `silent` (it has no text); or is dead: \
-                `expired` (after failed attempts), `rejected` (the provider \
-                says that the push itself is wrong), `unreadable` (a damaged record)
+                (`notifier.dead.drop`), `off`, `muted` or `quiet` (the user's preferences), `coalesced` (a newer one \
+                of its thread shows it in its count), `withdrawn` (read elsewhere, or taken back), of an e-mail `seen` \
+                (a device of the user registered or reported something meanwhile) or `silent` (it has no text); or is \
+                dead: `expired` (after failed attempts), `rejected` (the provider says that the push itself is \
+                wrong), `unreadable` (a damaged record)
                 """),
             .required(
                 "attempts", \.attempts,

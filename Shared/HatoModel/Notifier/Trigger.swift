@@ -38,6 +38,7 @@ extension Notifier {
         public var image: String?
         public var link: String?
         public var interruptionLevel: InterruptionLevel?
+        public var summary: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -61,7 +62,8 @@ extension Notifier {
                 "thread", \.thread,
                 """
                 1 to 256 bytes: groups the notifications of one conversation on the device, counts them for the \
-                badge, and lets them be withdrawn together. A template in a trigger
+                badge, and lets them be withdrawn together. Users mute it, and what is held back of it comes as one. A \
+                template in a trigger
                 """, example: "c1"),
             .optional(
                 "sound", \.sound, "The name of a sound, 1 to 256 bytes, e.g. `default`; none is played when absent",
@@ -81,7 +83,14 @@ extension Notifier {
             .optional(
                 "interruptionLevel", \.interruptionLevel,
                 "How much it interrupts, where the platform knows that: Apple's `interruption-level`",
-                example: .timeSensitive))
+                example: .timeSensitive),
+            .optional(
+                "summary", \.summary,
+                """
+                1 to 256 bytes with `{count}`: the line that comes before the body where several notifications of \
+                one thread and device were held back and come as one. When absent, `新着メッセージ{count}件` on devices \
+                with the language `ja`, else `{count} new messages`. No template
+                """, example: "{count} new photos"))
 
         public init(ttlSeconds: Int? = nil, collapseKey: String? = nil) {
             self.ttlSeconds = ttlSeconds
@@ -110,6 +119,7 @@ extension Notifier {
         public var options: DeliveryOptions?
         public var platforms: PlatformMembers?
         public var when: String?
+        public var presenceAt: String?
         public var category: String?
         public var badge: BadgeSource?
         public var withdrawOn: [WithdrawEvent]?
@@ -149,6 +159,8 @@ extension Notifier {
             .optional(
                 "when", \.when,
                 "The condition, as in `notifier.triggers.set`"),
+            .optional(
+                "presenceAt", \.presenceAt, "Where a recipient is seen to be there, as in `notifier.triggers.set`"),
             .optional("category", \.category, "The category of its notifications"),
             .optional("badge", \.badge, "Where the counts of threads stand in the tree"),
             .optional("withdrawOn", \.withdrawOn, "When its notifications are withdrawn"),
@@ -181,6 +193,7 @@ extension Notifier.Triggers {
         public var options: Notifier.DeliveryOptions?
         public var platforms: Notifier.PlatformMembers?
         public var when: String?
+        public var presenceAt: String?
         public var category: String?
         public var badge: Notifier.BadgeSource?
         public var withdrawOn: [Notifier.WithdrawEvent]?
@@ -267,6 +280,14 @@ extension Notifier.Triggers {
                 true
                 """),
             .optional(
+                "presenceAt", \.presenceAt,
+                """
+                The path at which something stands while a user looks at what it is about, with `{uid}` for the \
+                user: a recipient for whom a value other than `false` stands there when the trigger fires is left \
+                out; a number is a time in milliseconds since 1970, and counts until then. At most 1,000 recipients \
+                are looked up
+                """, example: "/chats/{chat}/viewing/{uid}"),
+            .optional(
                 "category", \.category,
                 "The category whose actions its notifications have (`notifier.categories.set`); that of `type` when absent",
                 example: "CHAT"),
@@ -319,8 +340,8 @@ extension Notifier.Triggers {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
                 notification: notification, localized: localized, type: type, data: data, options: options,
-                platforms: platforms, when: when, category: category, badge: badge, withdrawOn: withdrawOn,
-                content: content)
+                platforms: platforms, when: when, presenceAt: presenceAt, category: category, badge: badge,
+                withdrawOn: withdrawOn, content: content)
         }
 
         public struct Result: FieldObject, Hashable {

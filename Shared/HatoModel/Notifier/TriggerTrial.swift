@@ -25,6 +25,14 @@ extension Notifier {
         case otherUser = "other_user"
         /// The token is known to be gone.
         case gone
+        /// The user looks at what it is about.
+        case present
+        /// The user wants none on this platform.
+        case off
+        /// The user muted the thread.
+        case muted
+        /// A quiet window of the user holds it until it ends.
+        case quiet
         /// The app of the device has no credentials, or the push is too large even without its text.
         case notSendable = "not_sendable"
     }
@@ -49,8 +57,9 @@ extension Notifier {
                 "skipped", \.skipped,
                 """
                 Why nothing is sent: `author`; `no_device`: the user has none; `disabled`: the device is; `other_user`: \
-                the token belongs to another user now; `gone`: the token is known to be; `not_sendable`: the app has no \
-                credentials, or the push is too large. Absent if it is sent
+                the token belongs to another user now; `gone`: the token is known to be; `present`: the user looks at \
+                what it is about; `off`, `muted`: the user wants none; `quiet`: it waits for the end of a quiet window; \
+                `not_sendable`: the app has no credentials, or the push is too large. Absent if it is sent
                 """),
             .optional(
                 "headers", \.headers,

@@ -163,6 +163,10 @@ extension Notifier.Types.Set {
     public var isIdempotent: Bool { true }
 }
 
+extension Notifier.Preferences.Set {
+    public var isIdempotent: Bool { true }
+}
+
 extension Notifier.Badges.Set {
     public var isIdempotent: Bool { true }
 }

@@ -70,6 +70,27 @@ import Testing
         #expect(machine.state == .dead && machine.reason == "rejected" && machine.lastAttempt == report)
     }
 
+    @Test func whatIsHeldBackWaitsAtMostUntilItExpires() {
+        var machine = pending(expiresAt: 300)
+        #expect(machine.held(until: 200, by: .rate) == .waitUntil(200))
+        #expect(machine.state == .pending && machine.hold == .rate && machine.isUntried)
+        #expect(machine.leaseRequested(at: 199, until: 260) == .ignore)
+        #expect(machine.turnCame(at: 150) == .waitUntil(150) && machine.turnCame(at: 170) == .waitUntil(150))
+        var later = machine
+        #expect(machine.leaseRequested(at: 150, until: 210) == .send)
+        #expect(machine.hold == nil && !machine.isUntried && machine.coalesced(at: 160) == .ignore)
+        // A lease that has lapsed is as good as none.
+        #expect(machine.held(until: 1_000, by: .quiet) == .waitUntil(300))
+        #expect(machine.state == .pending && machine.leaseRequested(at: 300, until: 360) == .finish)
+        #expect(machine.state == .dead && machine.reason == "expired")
+        #expect(later.held(until: 1_000, by: .quiet) == .waitUntil(300))
+        #expect(later.leaseRequested(at: 300, until: 360) == .finish)
+        #expect(later.state == .dropped && later.reason == "quiet")
+        #expect(later.held(until: 1_000, by: .rate) == .ignore && later.ended(because: .muted, at: 310) == .ignore)
+        var other = pending()
+        #expect(other.coalesced(at: 120) == .finish && other.state == .dropped && other.reason == "coalesced")
+    }
+
     @Test func expiredBeforeTheFirstAttemptIsDroppedAfterItIsDead() {
         var machine = pending(expiresAt: 300)
         #expect(machine.leaseRequested(at: 300, until: 360) == .finish)

@@ -49,6 +49,17 @@ import Testing
                 + #""attempts":9,"expiresAt":10,"reason":"expired","lastAttempt":{"at":11,"status":500,"#
                 + #""error":"e"}},"parkedAt":"example.com"}"#)
         try check(
+            DeliveryRecord.self,
+            #"{"notification":"ntf_1","index":0,"device":"dev_1","uid":"u1","sequenceVersion":5,"sequenceIndex":6,"#
+                + #""createdAt":7,"machine":{"state":"pending","time":8,"attempts":0,"expiresAt":10,"hold":"rate"},"#
+                + #""queue":"apns default","pacing":{"thread":"c1","isPaced":true,"passing":"timeSensitive","turn":8,"#
+                + #""merged":2,"isNext":true,"userTurn":9}}"#)
+        try check(
+            PreferencesRecord.self,
+            #"{"timeZone":"Asia/Tokyo","quiet":[{"days":["mon"],"from":"22:00","to":"07:00","mode":"hold"}],"#
+                + #""off":["apns"],"hasMutes":true,"isOfAccount":true}"#)
+        try check(MuteRecord.self, #"{"thread":"c1","until":9}"#)
+        try check(
             [OutboxEvent].self,
             #"[{"type":"dead","time":1,"notification":"ntf_1","delivery":"ntf_1-0","device":"dev_1","uid":"u1","#
                 + #""reason":"expired"},{"type":"accepted","time":1,"notification":"ntf_1","recipients":2,"#

@@ -44,6 +44,59 @@ struct RefusedCallTests {
                 "notification": ["title": "a"], "when": "(",
             ], "when"
         ),
+        ("notifier.preferences.set", ["uid": "u1", "timeZone": "Asia/Nowhere"], "timeZone"),
+        ("notifier.preferences.set", ["uid": "u1", "timeZone": "PST"], "timeZone"),
+        ("notifier.preferences.set", ["timeZone": "UTC"], "uid"),
+        (
+            "notifier.devices.register",
+            ["uid": "u1", "platform": "webhook", "url": "https://example.com/", "timeZone": "Asia/Nowhere"], "timeZone"
+        ),
+        (
+            "notifier.preferences.set",
+            ["uid": "u1", "quiet": [["days": ["mon", "monday"], "from": "22:00", "to": "07:00", "mode": "hold"]]],
+            "quiet.0.days.1"
+        ),
+        (
+            "notifier.preferences.set",
+            ["uid": "u1", "quiet": [["days": [], "from": "22:00", "to": "07:00", "mode": "hold"]]], "quiet.0.days"
+        ),
+        (
+            "notifier.preferences.set",
+            ["uid": "u1", "quiet": [["days": ["mon"], "from": "24:00", "to": "07:00", "mode": "hold"]]],
+            "quiet.0.from"
+        ),
+        (
+            "notifier.preferences.set",
+            ["uid": "u1", "quiet": [["days": ["mon"], "from": "22:00", "to": "7:00", "mode": "hold"]]], "quiet.0.to"
+        ),
+        (
+            "notifier.preferences.set",
+            ["uid": "u1", "quiet": [["days": ["mon"], "from": "22:00", "to": "07:00", "mode": "loud"]]],
+            "quiet.0.mode"
+        ),
+        ("notifier.preferences.set", ["uid": "u1", "mutes": ["": true]], "mutes"),
+        ("notifier.preferences.set", ["uid": "u1", "mutes": ["c1": false]], "mutes.c1"),
+        ("notifier.preferences.set", ["uid": "u1", "mutes": ["c1": -1]], "mutes.c1"),
+        ("notifier.preferences.set", ["uid": "u1", "off": ["pigeon"]], "off.0"),
+        (
+            "notifier.send",
+            ["to": ["uids": ["u1"]], "notification": ["title": "a"], "options": ["summary": "many"]],
+            "options.summary"
+        ),
+        (
+            "notifier.triggers.set",
+            [
+                "id": "t", "pattern": "/a/{b}", "on": ["created"], "recipients": ["uids": ["u1"]],
+                "notification": ["title": "a"], "presenceAt": "/viewing/{b}",
+            ], "presenceAt"
+        ),
+        (
+            "notifier.triggers.set",
+            [
+                "id": "t", "pattern": "/a/{b}", "on": ["created"], "recipients": ["uids": ["u1"]],
+                "notification": ["title": "a"], "presenceAt": "/viewing/{uid}/{other}",
+            ], "presenceAt"
+        ),
     ]
 
     @Test func refusedCallsSayWhatIsRightAndDoNothing() async throws {

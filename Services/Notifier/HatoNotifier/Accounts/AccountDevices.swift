@@ -54,7 +54,8 @@ final class AccountDevices: AccountDependents {
         try topics.removeAll(of: ends.filter(\.value.isWhole).keys, in: rows)
         var others = topics.writes
         for key in counts { others.delete(key) }
-        return removal(of: devices, others)
+        let gone = try ends.filter(\.value.isWhole).map(\.key).filter { try PreferenceRows.exist(of: $0, in: rows) }
+        return removal(of: devices, others, preferencesOf: gone)
     }
 
     /// Which of a user's devices go.
@@ -65,15 +66,18 @@ final class AccountDevices: AccountDependents {
 
     /// Nil when there are none.
     ///
-    /// - Parameter others: rows of users that are gone.
+    /// - Parameters:
+    ///   - others: rows of users that are gone.
+    ///   - users: those of them that have preferences.
     private func removal(
-        of devices: [DeviceRecord], _ others: RecordWrites = RecordWrites()
+        of devices: [DeviceRecord], _ others: RecordWrites = RecordWrites(), preferencesOf users: [String] = []
     ) -> (@Sendable (any StoreTransaction) throws -> Void)? {
-        guard !devices.isEmpty || others.count > 0 else { return nil }
+        guard !devices.isEmpty || others.count > 0 || !users.isEmpty else { return nil }
         return { [self] transaction in
             var writes = others
             for device in devices { device.delete(in: &writes) }
             try writes.apply(to: transaction)
+            for uid in users { PreferenceRows.remove(of: uid, in: transaction) }
             // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same.
             for device in devices { isGone.yield(device.device) }
         }
@@ -113,6 +117,20 @@ final class AccountDevices: AccountDependents {
                     ended.contains { $0.device == device.device && $0.session == device.session }
                 }
                 try removal(of: devices)?(transaction)
+            }
+        }
+        try await reconcilePreferences()
+    }
+
+    /// Asks auth about each of its users that has preferences.
+    private func reconcilePreferences() async throws {
+        var after: String?
+        while let uid = try await outbox.store.read({ [after] in try PreferenceRows.nextAccount(after: after, in: $0) })
+        {
+            after = uid
+            guard try await sessions(of: uid) == nil else { continue }
+            _ = try await outbox.store.write { transaction in
+                PreferenceRows.remove(of: uid, in: transaction)
             }
         }
     }

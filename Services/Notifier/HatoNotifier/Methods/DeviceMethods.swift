@@ -32,7 +32,7 @@ struct DeviceMethods: NotifierMethods {
         try checks.key(uid, "uid", bytesMax: configuration.limits.uidBytesMax)
         try checks.key(request.app, "app")
         try checks.key(request.locale, "locale")
-        try checks.key(request.timeZone, "timeZone")
+        if let zone = request.timeZone { try checks.timeZone(zone) }
         let given = try secret(request.secret)
         let session: String? = if case .user(let user) = caller { user.session } else { nil }
         let app = request.app ?? Delivery.defaultApp
@@ -57,6 +57,7 @@ struct DeviceMethods: NotifierMethods {
         }.outcome
         for device in registered.gone { await notices.dropDeliveries(of: device, outbox) }
         if form.platform.showsUser { await WaitingMails(outbox: outbox).userWasSeenIfPossible(uid, notices) }
+        if request.timeZone != nil { try await QuietEnds(outbox: outbox).register(of: uid) }
         return registered.result
     }
 

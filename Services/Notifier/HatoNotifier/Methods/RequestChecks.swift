@@ -77,6 +77,7 @@ struct RequestChecks: Sendable {
         try size(trigger.recipients.tokenField, "recipients.tokenField", TreeLimits.pathBytesMax)
         try size(trigger.recipients.tokenAt, "recipients.tokenAt", TreeLimits.pathBytesMax)
         try key(trigger.recipients.app, "recipients.app")
+        try size(trigger.presenceAt, "presenceAt", TreeLimits.pathBytesMax)
         try key(trigger.category, "category")
         try content(trigger.content, trigger.platforms)
     }
@@ -109,6 +110,12 @@ struct RequestChecks: Sendable {
         try key(options?.sound, "options.sound")
         if let badge = options?.badge, !(0...99_999).contains(badge) {
             throw .invalidArgument("options.badge", reason: "invalid_badge", "badge is from 0 to 99,999")
+        }
+        try key(options?.summary, "options.summary")
+        if let summary = options?.summary, !summary.contains(MergeSummary.mark) {
+            throw .invalidArgument(
+                "options.summary", reason: "invalid_summary",
+                "summary has the count in it, e.g. \(MergeSummary.mark) new messages")
         }
     }
 

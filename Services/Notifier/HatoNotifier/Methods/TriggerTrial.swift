@@ -102,9 +102,8 @@ struct TriggerTrial: NotifierMethods {
 
     private func recipients(of trigger: CompiledTrigger, _ change: FeedChange) async throws -> Found {
         guard let query = trigger.recipients.query(change) else { return Found() }
-        guard query.keys != nil || query.values != nil || query.tokenPath != nil || query.token != nil else {
-            return try await found(query.uids, [], author: change.uid)
-        }
+        let readsNothing = query.keys == nil && query.values == nil && query.tokenPath == nil && query.token == nil
+        if readsNothing, query.presence == nil { return try await found(query.uids, [], author: change.uid) }
         let source = try source(of: trigger.trigger)
         var uids: [String] = []
         if let path = query.keys {
@@ -115,7 +114,16 @@ struct TriggerTrial: NotifierMethods {
             while let part = try await reading.next() { uids += part }
         }
         uids += try await source.uids(query)
-        return try await found(uids, try await source.tokens(query, of: uids), author: change.uid)
+        var present: Set<String> = []
+        if let path = query.presence {
+            present = try await PresenceReading(source: source, author: change.uid).present(among: uids, at: path)
+        }
+        let tokens = try await source.tokens(query, of: uids.filter { !present.contains($0) })
+        var found = try await found(uids, tokens, author: change.uid)
+        for index in found.places.indices where present.contains(found.places[index].uid) {
+            if found.places[index].skipped == nil { found.places[index].skipped = .present }
+        }
+        return found
     }
 
     private func found(_ uids: [String], _ tokens: [FoundToken], author: String?) async throws -> Found {
@@ -167,8 +175,15 @@ struct TriggerTrial: NotifierMethods {
             shown.platform = place.device?.platform
             shown.app = place.device.map { $0.app ?? Delivery.defaultApp }
             shown.skipped = place.skipped
-            guard place.skipped == nil, let delivery = sent.popFirst() else { return shown }
+            guard place.skipped == nil, let outcome = sent.popFirst() else { return shown }
             let channel = channels.first { $0.platform == place.device?.platform }
+            var delivery: Delivery?
+            switch outcome {
+            case .sent(let sent): delivery = sent
+            case .skipped(let skip):
+                shown.skipped = skip
+                return shown
+            }
             guard let preview = delivery.flatMap({ channel?.preview(of: $0) }) else {
                 shown.skipped = .notSendable
                 return shown

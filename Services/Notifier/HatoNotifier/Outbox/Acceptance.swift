@@ -229,6 +229,6 @@ struct NewDelivery {
             notification: notification, index: UInt32(clamping: index), device: recipient.device,
             uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
             createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt),
-            queue: recipient.queue)
+            queue: recipient.queue, pacing: Pacing(new, on: recipient.platform))
     }
 }

@@ -9,6 +9,7 @@ import HatoModel
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
 /// pending ──went with another one of its thread──▶ delivered, dead     pending ──user seen, silent──▶ dropped
+/// pending ──held back──▶ pending (later)     pending ──coalesced, not wanted──▶ dropped
 /// pending, leased ──what it needs cannot be read──▶ dead
 /// pending ──withdrawn──▶ dropped; a withdrawn one that is leased or dead is never attempted again
 /// ```
@@ -28,6 +29,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var isWithdrawn = false
     /// Its user was there while it was being attempted as an e-mail.
     private(set) var wasSeen = false
+    /// While pending: why it waits though it could be attempted.
+    private(set) var hold: Hold?
 
     /// Attempts that are remembered besides the last one.
     private static let historyMax = 11
@@ -42,7 +45,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         .optional("lastAttempt", \.lastAttempt),
         .optional("history", \.history),
         .flag("isWithdrawn", \.isWithdrawn),
-        .flag("wasSeen", \.wasSeen))
+        .flag("wasSeen", \.wasSeen),
+        .optional("hold", \.hold))
 
     init(dueAt: Int64, expiresAt: Int64) {
         state = .pending
@@ -67,9 +71,25 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let unreadable = "unreadable"
         static let rejected = "rejected"
         static let administrator = "administrator"
+        static let quiet = "quiet"
+        static let coalesced = "coalesced"
         static let withdrawn = "withdrawn"
         static let seen = "seen"
         static let silent = "silent"
+    }
+
+    /// What holds a delivery back.
+    enum Hold: String, FieldChoice {
+        /// Its device or user was sent as much as may be.
+        case rate
+        /// A quiet window of its user.
+        case quiet
+    }
+
+    /// What its user does not want.
+    enum Ending: String, CaseIterable, Sendable {
+        case platformOff = "off"
+        case muted
     }
 
     var isFinished: Bool { state != .pending && state != .leased }
@@ -83,6 +103,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         state = .leased
         time = until
         attempts += 1
+        hold = nil
         return .send
     }
 
@@ -92,8 +113,47 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     }
 
     private mutating func expired(at now: Int64) -> Action {
-        end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now)
+        if attempts == 0, hold == .quiet { return end(.dropped, Reason.quiet, at: now) }
+        return end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now)
     }
+
+    /// It is due, and is held back until a time, at most until it expires.
+    mutating func held(until end: Int64, by hold: Hold) -> Action {
+        guard !isFinished else { return .ignore }
+        state = .pending
+        self.hold = hold
+        time = min(end, expiresAt)
+        return .waitUntil(time)
+    }
+
+    /// It was held back behind others, and is due when it was.
+    mutating func waited(because hold: Hold) -> Action {
+        guard state == .pending else { return .ignore }
+        self.hold = hold
+        return .waitUntil(time)
+    }
+
+    /// It is no longer held back.
+    mutating func turnCame(at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        time = min(time, now)
+        return .waitUntil(time)
+    }
+
+    /// A newer one of its thread counts it.
+    mutating func coalesced(at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        return end(.dropped, Reason.coalesced, at: now)
+    }
+
+    /// Its user does not want it.
+    mutating func ended(because ending: Ending, at now: Int64) -> Action {
+        guard !isFinished else { return .ignore }
+        return end(.dropped, ending.rawValue, at: now)
+    }
+
+    /// Nothing of it was attempted yet.
+    var isUntried: Bool { attempts == 0 && lastAttempt == nil }
 
     /// The process that held the lease is gone: due at once.
     mutating func leaseReclaimed(at now: Int64) -> Action {

@@ -36,6 +36,8 @@ extension LaneHead {
         guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
             throw UnreadableRecord(key: row.value)
         }
+        // One that went as one with another in this transaction.
+        if draft.hasLeft(delivery.laneKey) || draft.hasMoved(delivery.key) { return nil }
         guard row.key == delivery.dueKey, !delivery.machine.isFinished else {
             draft.writes.delete(row.key)
             return nil
@@ -50,23 +52,32 @@ extension LaneHead {
         (self.delivery, self.device, self.row) = (delivery, device, row.key)
     }
 
-    /// Begins an attempt of a delivery that is due. Nil: it has expired, as may those behind it, and they have ended.
+    /// Begins an attempt of a delivery that is due. Nil: it has ended, as may those behind it, or it is held back.
     /// Throws `UnreadableRecord` when its notification cannot be read.
     func lease(until end: Int64, _ draft: inout OutboxDraft) throws -> Lease? {
         if delivery.digest != nil, try !MailThread(head: delivery).isDue(at: row, in: &draft) { return nil }
-        var delivery = delivery
         let key = NotificationRecord.key(delivery.notification)
         guard let notification = try draft.transaction.record(NotificationRecord.self, key) else {
             throw UnreadableRecord(key: key.bytes)
         }
+        let admission = DeliveryAdmission(head: self, notification: notification)
+        guard let admitted = try admission.admit(&draft) else { return nil }
+        var delivery = admitted.delivery
         switch delivery.machine.leaseRequested(at: draft.now, until: end) {
         case .ignore, .waitUntil: return nil
         case .finish:
-            try draft.finishHeads(from: delivery, dueKey: row) { $0.timePassed(at: $1) }
+            let hold = self.delivery.machine.hold
+            try draft.finishHeads(from: delivery, dueKey: row) { machine, now in
+                // It waited for the same.
+                if hold == .quiet { _ = machine.waited(because: .quiet) }
+                return machine.timePassed(at: now)
+            }
             return nil
         case .send:
             draft.moveHead(delivery, dueKey: row)
             var sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
+            sent.content = admitted.content(
+                sent.content, summary: notification.options?.summary, locale: device.locale)
             if delivery.digest != nil { try MailThread(head: delivery).gather(for: device, into: &sent, in: &draft) }
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,

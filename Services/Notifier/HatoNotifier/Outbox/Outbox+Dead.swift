@@ -26,6 +26,7 @@ extension Outbox {
         return try await forEachDead(choice) { draft, delivery in
             draft.leaveDead(delivery)
             _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
+            delivery.pacing = delivery.pacing?.with(turnsOf: nil).with(isNext: false)
             try draft.enqueue(delivery)
         }
     }

@@ -32,6 +32,8 @@ final class Outbox: Sendable {
     let fanOuts: FanOutJobs
     /// Tokens that were used in place of devices since it was looked last how many devices they have.
     let tokensUsed: Atomic<Int>
+    /// How often devices and users are sent something.
+    private let pace: SendPace
     /// Requests that wait for the first attempts of a notification.
     let firstAttempts = FirstAttempts()
     private let wakes = Mutex(Wakes())
@@ -71,6 +73,7 @@ final class Outbox: Sendable {
         // At the first use it is looked.
         tokensUsed = Atomic(configuration.limits.tokenDevicesMax)
         waiting = counts.waiting
+        pace = SendPace(configuration.limits)
         unfinished = Atomic(counts.unfinished)
         givenUp = Atomic(counts.givenUp)
         unreadable = Atomic(counts.unreadable)
@@ -101,12 +104,12 @@ final class Outbox: Sendable {
     func change<Outcome: Sendable>(
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
-        let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
+        let (waiting, pace, waitingMax, policy, time) = (waiting, pace, limits.pendingMax, policy, time)
         let (threadsMax, mails) = (limits.threadsPerUserMax, MailLanes(policy, limits))
         let (silentPushes, fanOutsBefore) = (SilentPushes(self), fanOuts.waiting)
         let committed = try await store.write { transaction in
             try waiting.transaction {
-                var draft = OutboxDraft(transaction, now: time.now(), waiting, mails)
+                var draft = OutboxDraft(transaction, now: time.now(), waiting, mails, pace)
                 draft.threads = ThreadCounts(threadsMax: threadsMax)
                 draft.fanOuts = FanOutChange(before: fanOutsBefore)
                 let outcome = try body(&draft)
@@ -120,7 +123,7 @@ final class Outbox: Sendable {
         let (outcome, effects) = committed.outcome
         unfinished.add(effects.pendingChange, ordering: .relaxed)
         givenUp.add(effects.deadChange, ordering: .relaxed)
-        for event in effects.events { metrics.count(event) }
+        metrics.count(effects)
         firstAttempts.ended(of: effects.events.lazy.filter { $0.type != .accepted }.map(\.notification))
         metrics.pendingIs(pending)
         fanOuts.changed(effects.fanOuts)

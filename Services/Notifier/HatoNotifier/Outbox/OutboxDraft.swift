@@ -25,6 +25,12 @@ struct OutboxDraft {
     /// Of those known, how many are forgotten.
     private var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
+    /// Gives deliveries their turns; nil: this draft sends nothing.
+    let pace: SendPace?
+    /// What was read of users' preferences.
+    var known = KnownPreferences()
+    /// Deliveries that were held back.
+    private var held: [DeliveryStateMachine.Hold: Int] = [:]
     /// Where changes are handled that need not come in their order.
     var newest: NewestChanges?
     /// The deliveries that entered lanes, of each user in their order.
@@ -54,11 +60,15 @@ struct OutboxDraft {
     /// What was dropped because too many wait is forgotten after one to two of it, in milliseconds.
     private static let keepBecauseFull: Int64 = 3_600_000
 
-    init(_ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts, _ mails: MailLanes) {
+    init(
+        _ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts, _ mails: MailLanes,
+        _ pace: SendPace? = nil
+    ) {
         self.transaction = transaction
         self.mails = mails
         self.now = now
         self.waiting = waiting
+        self.pace = pace
     }
 
     /// What a draft comes to besides its rows.
@@ -71,6 +81,7 @@ struct OutboxDraft {
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
         var droppedBecauseFull: FullDrops
+        var held: [DeliveryStateMachine.Hold: Int]
         /// Whether there is something to withdraw.
         var hasWithdrawals: Bool
         var fanOuts: FanOutChange
@@ -86,7 +97,8 @@ struct OutboxDraft {
         Effects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
             wokenQueues: wokenQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
-            droppedBecauseFull: droppedBecauseFull, hasWithdrawals: threads.hasJobs, fanOuts: fanOuts)
+            droppedBecauseFull: droppedBecauseFull, held: held, hasWithdrawals: threads.hasJobs,
+            fanOuts: fanOuts)
     }
 
     // MARK: Lanes
@@ -115,8 +127,9 @@ struct OutboxDraft {
                     delivery.machine = DeliveryStateMachine(
                         dueAt: former.machine.time, expiresAt: delivery.machine.expiresAt)
                 }
-                if isHead { writes.delete(former.dueKey) }
                 var replaced = former
+                delivery = delivery.takingPlace(of: &replaced)
+                if isHead { writes.delete(former.dueKey) }
                 _ = replaced.machine.replaced(at: now)
                 leaveLane(replaced)
             }
@@ -129,6 +142,7 @@ struct OutboxDraft {
         writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
         writes.put(delivery.waitingKey, bytes: delivery.laneKey.bytes)
+        if let key = delivery.threadKey { writes.put(key, bytes: delivery.key.bytes) }
         waiting.add(1, to: delivery.owner)
         entered[delivery.owner, default: []].append(delivery)
         enteredCount += 1
@@ -231,13 +245,26 @@ struct OutboxDraft {
             dropDead(delivery, as: ended)
             return true
         }
-        let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
-        if head == delivery.key.bytes {
-            try finishHead(ended, dueKey: delivery.dueKey)
-        } else {
-            leaveLane(ended)
-        }
+        try leaveLane(ended, from: delivery.dueKey)
         return true
+    }
+
+    /// A delivery that waited has ended, wherever it stands in its lane. `dueKey` is where the lane stands if it is the
+    /// head.
+    mutating func leaveLane(_ ended: DeliveryRecord, from dueKey: RecordKey) throws {
+        let head = try heads[ended.lane]?.bytes ?? transaction.value(dueKey)
+        if head == ended.key.bytes { try finishHead(ended, dueKey: dueKey) } else { leaveLane(ended) }
+    }
+
+    /// Whether a delivery that waits is the head of its lane.
+    func isHead(_ delivery: DeliveryRecord, at dueKey: RecordKey) throws -> Bool {
+        try (heads[delivery.lane]?.bytes ?? transaction.value(dueKey)) == delivery.key.bytes
+    }
+
+    /// The head of a lane is held back. `dueKey` is where the lane stood.
+    mutating func holds(_ delivery: DeliveryRecord, from dueKey: RecordKey) {
+        if let hold = delivery.machine.hold { held[hold, default: 0] += 1 }
+        moveHead(delivery, dueKey: dueKey)
     }
 
     /// Forgets a notification in an hour or two, if its deliveries have ended then.
@@ -265,6 +292,8 @@ struct OutboxDraft {
         writes.delete(delivery.laneKey)
         left.insert(delivery.laneKey)
         leaveWaiting(delivery.waitingKey, of: delivery.owner)
+        if let key = delivery.threadKey { writes.delete(key) }
+        if let pacing = delivery.pacing { pace?.giveBack(pacing, at: delivery.device, of: delivery.uid, now: now) }
         if delivery.machine.state == .dead {
             writes.put(delivery.deadKey, bytes: delivery.key.bytes)
             deadChange += 1
@@ -337,10 +366,18 @@ struct OutboxDraft {
         move(delivery, to: nil, from: dueKey)
         if delivery.machine.state == .leased {
             writes.put(delivery.leasedKey)
+            // It goes by itself from now on.
+            if let key = delivery.threadKey { writes.delete(key) }
         } else {
             writes.delete(delivery.leasedKey)
             hasDue(delivery)
         }
+    }
+
+    /// A delivery that waits behind the head of its lane is another one now: this transaction reads the former one.
+    mutating func replaceBehindHead(_ delivery: DeliveryRecord) {
+        moved.insert(delivery.key)
+        writes.put(delivery.key, delivery)
     }
 
     /// The lane of a delivery stands elsewhere: in `due`, or parked at a host. `dueKey` is where it stood.

@@ -20,28 +20,49 @@ struct OutboxTrial: Sendable {
         }
     }
 
-    /// What these devices would get of a notification, in their order; nil where an address cannot be read.
-    func deliveries(of new: NewNotification, to devices: [DeviceRecord]) async throws -> [Delivery?] {
+    /// What a device would get.
+    enum Sent: Sendable {
+        case sent(Delivery)
+        case skipped(Notifier.TrialSkip)
+    }
+
+    /// What these devices would get of a notification now, in their order, as their users want it.
+    func deliveries(of new: NewNotification, to devices: [DeviceRecord]) async throws -> [Sent] {
         let id = outbox.newID("ntf_")
         let deliveries = try await run { draft in
             let notification = try NotificationRecord(new, id: id, recipients: devices.count, in: &draft)
-            return try devices.enumerated().map { index, device -> Delivery? in
-                guard let address = try? device.address(at: draft.now) else { return nil }
+            return try devices.enumerated().map { index, device -> Sent in
+                guard let address = try? device.address(at: draft.now) else { return .skipped(.notSendable) }
+                var isQuiet = false
+                switch try PreferenceCheck(notification, to: device.uid, on: device.platform).verdict(&draft) {
+                case .ended(.muted): return .skipped(.muted)
+                case .ended: return .skipped(.off)
+                case .unconcerned: break
+                case .wanted(let quiet):
+                    if quiet?.state.isHold == true { return .skipped(.quiet) }
+                    isQuiet = quiet?.state.isSilent == true
+                }
                 let delivery = NewDelivery(
                     new: new, notification: id, index: index, recipient: Recipient(device)
                 ).record(at: draft.now)
                 var sent = try notification.sent(as: delivery, to: device, at: address, draft.transaction)
+                let admitted = DeliveryAdmission.Admitted(delivery: delivery, isQuiet: isQuiet)
+                sent.content = admitted.content(
+                    sent.content, summary: notification.options?.summary, locale: device.locale)
                 if new.isCounted, new.isShown, new.options?.thread != nil, new.options?.badge == nil,
                     !device.uid.isEmpty
                 {
                     // It is counted when it is accepted.
                     sent.content.appearance.badge = (sent.content.appearance.badge ?? 0) + 1
                 }
-                return sent
+                return .sent(sent)
             }
         }
         let replyTokens = ReplyTokens(outbox)
-        return deliveries.map { $0.map { replyTokens.add(to: $0) } }
+        return deliveries.map { delivery in
+            guard case .sent(let sent) = delivery else { return delivery }
+            return .sent(replyTokens.add(to: sent))
+        }
     }
 
     private func run<Outcome: Sendable>(

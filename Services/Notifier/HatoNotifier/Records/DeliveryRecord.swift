@@ -18,6 +18,8 @@ struct DeliveryRecord: FieldObject {
     var queue: String?
     /// Of an e-mail: the thread that it gathers, empty for what has none.
     var digest: String?
+    /// What decides, beside its times, when it may go; nil: nothing.
+    var pacing: Pacing?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -34,7 +36,8 @@ struct DeliveryRecord: FieldObject {
         .required("machine", \.machine),
         .optional("parkedAt", \.parkedAt),
         .optional("queue", \.queue),
-        .optional("digest", \.digest))
+        .optional("digest", \.digest),
+        .optional("pacing", \.pacing))
 
     var id: String { "\(notification)-\(index)" }
 
@@ -51,7 +54,11 @@ struct DeliveryRecord: FieldObject {
     static func prefix(_ notification: String) -> RecordKey { RecordKey(.delivery).with(notification) }
 
     var key: RecordKey { DeliveryRecord.key(notification, index) }
-    var lane: Lane { Lane(device: device, collapseKey: digest ?? collapseKey, isDigest: digest != nil) }
+    var lane: Lane {
+        Lane(
+            device: device, collapseKey: digest ?? collapseKey, isDigest: digest != nil,
+            passing: digest == nil && collapseKey == nil ? pacing?.passing : nil)
+    }
     /// Whether it takes the place of what waits in its lane.
     var replaces: Bool { collapseKey != nil && digest == nil }
     var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
@@ -60,6 +67,34 @@ struct DeliveryRecord: FieldObject {
     var waitingKey: RecordKey { RecordKey(.waiting).with(owner.value).with(sequenceVersion).with(sequenceIndex) }
     static let sequenceBytes = 12
     var leasedKey: RecordKey { RecordKey(.leased).with(key.tail) }
+
+    /// The rows of those with which it can go as one; nil: it goes alone.
+    var threadPrefix: RecordKey? {
+        guard let pacing, let thread = pacing.mergingThread else { return nil }
+        let prefix = RecordKey(.thread).with(device).with(thread)
+        return pacing.passing.map { prefix.with($0) } ?? prefix.with(nil)
+    }
+    /// Ends with the same bytes as `laneKey`.
+    var threadKey: RecordKey? { threadPrefix?.with(sequenceVersion).with(sequenceIndex) }
+
+    /// Whether it waits and nothing of it can have been shown: it can go as one with others of its thread.
+    var isHeldBack: Bool { machine.state == .pending && machine.isUntried }
+
+    /// The same in the place of an older one with its collapse key, which was held back: it waits as long, and counts
+    /// what the older one counted, if it is of the same thread. The older one's turns are its own, if it has none.
+    func takingPlace(of former: inout DeliveryRecord) -> DeliveryRecord {
+        guard let hold = former.machine.hold, pacing?.passing == former.pacing?.passing else { return self }
+        var delivery = self
+        _ = delivery.machine.held(until: former.machine.time, by: hold)
+        let isSameThread = threadPrefix != nil && threadPrefix == former.threadPrefix
+        var pacing = pacing ?? Pacing(isPaced: true)
+        if pacing.turn == nil {
+            pacing = pacing.with(turnsOf: former.pacing)
+            former.pacing = former.pacing?.with(turnsOf: nil)
+        }
+        delivery.pacing = pacing.merging(isSameThread ? former.pacing?.count ?? 1 : 0)
+        return delivery
+    }
 
     /// Where the lane's one row stands while this delivery is its head.
     var dueKey: RecordKey {
@@ -74,7 +109,7 @@ struct DeliveryRecord: FieldObject {
     var shown: Notifier.DeliveryStatus {
         var shown = Notifier.DeliveryStatus(
             delivery: id, device: device, uid: uid, state: machine.state, attempts: machine.attempts)
-        shown.reason = machine.reason
+        shown.reason = machine.reason ?? (machine.state == .pending ? machine.hold?.rawValue : nil)
         shown.lastAttempt = machine.lastAttempt
         shown.history = machine.history
         switch machine.state {
@@ -94,8 +129,13 @@ struct Lane: Hashable, Sendable {
     var collapseKey: String?
     /// Whether its deliveries go together. All lanes of a mailbox are such ones, and no others.
     var isDigest = false
+    /// Without a collapse key: of deliveries that quiet windows do not concern.
+    var passing: Pacing.Passing?
 
-    var prefix: RecordKey { RecordKey(.lane).with(device).with(collapseKey) }
+    var prefix: RecordKey {
+        let lanes = RecordKey(.lane).with(device)
+        return passing.map { lanes.with($0) } ?? lanes.with(collapseKey)
+    }
 
     func dueKey(_ time: Int64) -> RecordKey { RecordKey(.due).with(time: time).with(prefix.tail) }
 }

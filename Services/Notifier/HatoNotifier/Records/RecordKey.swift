@@ -63,6 +63,13 @@ struct RecordKey: Hashable, Sendable {
         case refusal = 0x72  // r
         /// key of a row that could not be read and was set aside → nothing
         case unreadable = 0x7A  // z
+        /// uid → `PreferencesRecord`
+        case preferences = 0x50  // P
+        /// uid, thread → `MuteRecord`
+        case mute = 0x4D  // M
+        /// device, thread, how it passes quiet windows, sequence → key of the delivery; the unfinished ones of a thread
+        /// that can go as one, in order
+        case thread = 0x48  // H
         /// category → `CategoryRecord`
         case category = 0x43  // C
         /// notification, uid → `ResponseRecord`; notification, uid, device → `ReportRecord`
@@ -105,6 +112,14 @@ struct RecordKey: Hashable, Sendable {
     func with(_ text: String?) -> RecordKey {
         guard let text else { return with(byte: 0) }
         return with(byte: 1).with(text)
+    }
+
+    /// Behind every text and its absence.
+    func with(_ passing: Pacing.Passing) -> RecordKey {
+        switch passing {
+        case .silent: with(byte: 2)
+        case .timeSensitive: with(byte: 3)
+        }
     }
 
     func with(_ number: UInt64) -> RecordKey {

@@ -33,6 +33,7 @@ struct CompiledTrigger: Sendable {
                 "on", reason: "invalid_trigger", "on names at least one of created, updated, deleted, written")
         }
         recipients = try CompiledRecipients(trigger.recipients, parameters: names, limits)
+            .without(presentAt: trigger.presenceAt, parameters: names)
         title = try CompiledTrigger.template(trigger.notification?.title, "notification.title", names)
         body = try CompiledTrigger.template(trigger.notification?.body, "notification.body", names)
         localized = try LocalizedTemplates(trigger.localized, parameters: names)

@@ -8,9 +8,11 @@ struct Recipient: Sendable, Hashable {
     var device: String
     /// The name of the provider queue of the device; nil without one.
     var queue: String?
+    var platform: Notifier.Platform
 
     init(_ device: DeviceRecord) {
         (uid, self.device, queue) = (device.uid, device.device, device.queue?.name)
+        platform = device.platform
     }
 
     /// Its place among recipients: those of one user stand together, and each token without a user before all users.
@@ -75,6 +77,28 @@ struct RecipientList: Sendable {
             bytes -= recipient.bytes
             return true
         }
+    }
+
+    /// The first users in it, at most `count`, in the order in which they came.
+    func uids(_ count: Int) -> [String] {
+        var (uids, seen): ([String], Set<String>) = ([], [])
+        for recipient in recipients where uids.count < count && seen.insert(recipient.uid).inserted {
+            uids.append(recipient.uid)
+        }
+        return uids
+    }
+
+    /// Takes users out; returns how many of them were in it.
+    mutating func remove(_ uids: Set<String>) -> Int {
+        guard !uids.isEmpty else { return 0 }
+        var removed: Set<String> = []
+        recipients.removeAll { recipient in
+            guard uids.contains(recipient.uid) else { return false }
+            removed.insert(recipient.uid)
+            bytes -= recipient.bytes
+            return true
+        }
+        return removed.count
     }
 
     struct Bounds: Sendable {

@@ -46,8 +46,10 @@ struct RecipientQuery: Sendable, Hashable {
     var tokenPath: TokenPath?
     /// Of the tokens.
     var app: TokenApp?
-    /// Whose token is left out; only where tokens are read.
+    /// Whose token is left out; only where tokens are read, or where it is seen which users are there.
     var author: String?
+    /// Where it is seen that a user is there.
+    var presence: TokenPath?
 
     var isEmpty: Bool { uids.isEmpty && keys == nil && values == nil && token == nil }
 
@@ -58,7 +60,9 @@ struct RecipientQuery: Sendable, Hashable {
 
     /// What it takes in memory.
     var bytes: Int {
-        let texts = [keys?.text, values?.text, token, app?.app, author].compactMap(\.self) + (tokenPath?.pieces ?? [])
+        let texts =
+            [keys?.text, values?.text, token, app?.app, author].compactMap(\.self) + (tokenPath?.pieces ?? [])
+            + (presence?.pieces ?? [])
         return (uids + texts).reduce(256) { $0 + 32 + $1.utf8.count }
     }
 
@@ -79,6 +83,12 @@ struct RecipientQuery: Sendable, Hashable {
             else { return nil }
             return path
         }
+
+        /// The node whose keys are the uids; nil where a uid stands elsewhere.
+        var parent: TreePath? {
+            guard pieces.count == 2, pieces[1].isEmpty, pieces[0].hasSuffix("/"), pieces[0] != "/" else { return nil }
+            return try? TreePath(String(pieces[0].dropLast()))
+        }
     }
 }
 
@@ -98,6 +108,8 @@ struct CompiledRecipients: Sendable {
     /// With the parameter `uid`.
     private var tokenAt: Template?
     private var app: TokenApp?
+    /// With the parameter `uid`.
+    private var presenceAt: Template?
     private let uidBytesMax: Int
 
     /// Throws `RPCError` that names the parameter.
@@ -121,6 +133,20 @@ struct CompiledRecipients: Sendable {
                 "Give one or more of uids, uidsAt, uidsIn, uidField, tokenField")
         }
         try checkTokens(named, namesUsers: namesUsers)
+    }
+
+    /// The same without those that are there; `path` as in `Notifier.Trigger`. Throws `RPCError` that names the
+    /// parameter.
+    func without(presentAt path: String?, parameters names: [String]) throws(RPCError) -> CompiledRecipients {
+        guard let path else { return self }
+        guard path.hasPrefix("/"), path.contains("{uid}") else {
+            throw .invalidArgument(
+                "presenceAt", reason: "invalid_presence",
+                "presenceAt is a path with {uid} in it, e.g. /chats/{chat}/viewing/{uid}")
+        }
+        var recipients = self
+        recipients.presenceAt = try CompiledTrigger.template(path, "presenceAt", names + ["uid"])
+        return recipients
     }
 
     private mutating func checkTokens(_ named: Notifier.Recipients, namesUsers: Bool) throws(RPCError) {
@@ -176,7 +202,7 @@ struct CompiledRecipients: Sendable {
 
     /// The fields of a change that it needs.
     var fields: [FieldPath] {
-        let templates = [keys, values, tokenAt].compactMap(\.self)
+        let templates = [keys, values, tokenAt, presenceAt].compactMap(\.self)
         return templates.flatMap(\.fields) + [uidField, tokenField].compactMap(\.self)
     }
 
@@ -194,24 +220,28 @@ struct CompiledRecipients: Sendable {
             (1...TokenApp.tokenBytesMax).contains(text.utf8.count) ? text : nil
         }
         query.app = app
-        if let tokenAt {
-            var marked = change
-            marked.parameters["uid"] = String(RecipientQuery.TokenPath.mark)
-            query.tokenPath = .init(tokenAt.filled(with: marked, until: TreeLimits.pathBytesMax))
-            query.author = change.uid
-        }
+        query.tokenPath = userPath(tokenAt, change)
+        query.presence = userPath(presenceAt, change)
+        if query.tokenPath != nil || query.presence != nil { query.author = change.uid }
         return query.isEmpty ? nil : query
     }
 
     /// Where the recipients of a change are to be found: a simple list is shared by many firings.
     func source(_ change: FeedChange, of trigger: String) -> RecipientLists.Source? {
         guard let query = query(change) else { return nil }
+        if query.presence != nil { return .query(query) }
         let isFieldless = uidField == nil && query.token == nil && query.tokenPath == nil && query.values == nil
         if isFieldless, query.keys == nil { return .named(by: trigger) }
         if isFieldless, uids.isEmpty, let keys = query.keys { return .keys(of: keys) }
         let isOneUser = query.keys == nil && query.values == nil && query.token == nil && query.tokenPath == nil
         if isOneUser, query.uids.count == 1, let uid = query.uids.first { return .user(uid) }
         return .query(query)
+    }
+
+    private func userPath(_ template: Template?, _ change: FeedChange) -> RecipientQuery.TokenPath? {
+        var marked = change
+        marked.parameters["uid"] = String(RecipientQuery.TokenPath.mark)
+        return template.map { .init($0.filled(with: marked, until: TreeLimits.pathBytesMax)) }
     }
 
     private func path(_ template: Template?, _ change: FeedChange) -> TreePath? {

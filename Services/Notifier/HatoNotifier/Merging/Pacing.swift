@@ -1,0 +1,90 @@
+import HatoModel
+
+/// What decides, beside its times, when a delivery may go and with which others it goes as one.
+struct Pacing: FieldObject, Hashable {
+    /// The thread of its notification.
+    var thread: String?
+    /// Whether its device has a person in front of it: those of servers are not held back.
+    var isPaced: Bool
+    /// Why quiet windows do not concern it.
+    var passing: Passing?
+    /// When it has its turn at its device; nil: it has not asked for one.
+    var turn: Int64?
+    /// How many others went into it.
+    var merged: Int?
+    /// It has its turn, and goes without those that came since.
+    var isNext: Bool?
+    /// When it has its turn at its user, once it has had that at its device; nil: it has not asked for one.
+    var userTurn: Int64?
+
+    /// Deliveries that quiet windows do not concern have lanes of their own, in which none waits for the end of one.
+    enum Passing: String, FieldChoice {
+        /// Nothing of it is shown.
+        case silent
+        case timeSensitive
+    }
+
+    static let fields = Fields<Self>(
+        blank: Self(isPaced: false),
+        .optional("thread", \.thread),
+        .required("isPaced", \.isPaced),
+        .optional("passing", \.passing),
+        .optional("turn", \.turn),
+        .optional("merged", \.merged),
+        .optional("isNext", \.isNext),
+        .optional("userTurn", \.userTurn))
+
+    init(thread: String? = nil, isPaced: Bool, passing: Passing? = nil) {
+        (self.thread, self.isPaced, self.passing) = (thread, isPaced, passing)
+    }
+
+    /// Of a delivery of a notification; nil when there is nothing to say.
+    init?(_ new: NewNotification, on platform: Notifier.Platform) {
+        let isPaced = platform != .webhook
+        let passing: Passing? =
+            if !isPaced { nil } else if !new.shown.isShown(on: platform) { .silent } else {
+                new.options?.interruptionLevel?.passesQuietWindows == true ? .timeSensitive : nil
+            }
+        guard new.options?.thread != nil || passing != nil else { return nil }
+        self.init(thread: new.options?.thread, isPaced: isPaced, passing: passing)
+    }
+
+    /// Whether it and others of its thread can go as one: those that interrupt alike.
+    var mergingThread: String? { isPaced && passing != .silent ? thread : nil }
+
+    /// The same with the turns of another one, or without any.
+    func with(turnsOf other: Pacing?) -> Pacing {
+        var pacing = self
+        (pacing.turn, pacing.userTurn) = (other?.turn, other?.userTurn)
+        return pacing
+    }
+
+    /// When it has both turns; the end of time as long as it has not asked for both.
+    var goesAt: Int64 { max(turn ?? .max, userTurn ?? .max) }
+
+    /// The same with more that went into it.
+    func merging(_ count: Int) -> Pacing {
+        var pacing = self
+        if count > 0 { pacing.merged = (merged ?? 0) + count }
+        return pacing
+    }
+
+    /// The same; whether it goes without those that come from now on.
+    func with(isNext: Bool) -> Pacing {
+        var pacing = self
+        pacing.isNext = isNext ? true : nil
+        return pacing
+    }
+
+    /// How many notifications it shows.
+    var count: Int { (merged ?? 0) + 1 }
+}
+
+extension Notifier.InterruptionLevel {
+    var passesQuietWindows: Bool {
+        switch self {
+        case .timeSensitive, .critical: true
+        case .passive, .active: false
+        }
+    }
+}

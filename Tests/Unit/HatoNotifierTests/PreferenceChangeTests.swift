@@ -1,0 +1,160 @@
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import HatoTesting
+import Testing
+
+@testable import HatoNotifier
+
+/// What preferences that change mean for what waits, and what counts as shown.
+@Suite(.timeLimit(.minutes(10))) struct PreferenceChangeTests {
+    private let clock = TestClock()
+
+    /// At every hour of every day.
+    private func always() throws -> Notifier.QuietWindow {
+        .init(
+            days: Notifier.Weekday.allCases, from: try Notifier.WallTime("00:00"), to: try Notifier.WallTime("00:00"),
+            mode: .hold)
+    }
+
+    private func set(_ outbox: Outbox, _ change: (inout Notifier.Preferences.Set) throws -> Void) async throws {
+        var new = Notifier.Preferences.Set()
+        try change(&new)
+        let request = new
+        _ = try await outbox.change { try PreferenceRows(uid: "u1", mutesMax: 10).replace(by: request, in: &$0) }
+    }
+
+    @Test func withoutItsWindowWhatIsHeldGoes() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.deviceIntervalMs = 0 }
+        try await outbox.addPhone("p1", of: "u1")
+        try await outbox.addPhone("p2", of: "u2")
+        try await set(outbox) { $0.quiet = .value([try always()]) }
+        // More lanes than one page has, with and without a key.
+        for index in 0..<300 { try await outbox.send("\(index)", collapseKey: "k\(index)") }
+        for title in ["a", "b"] { try await outbox.send(title) }
+        #expect(try await outbox.deliverAll().isEmpty)
+        let held = try await outbox.counts().nextDueAt
+        #expect(held.map { $0 > clock.now } == true)
+        try await QuietEnds(outbox: outbox).change(of: "u1")
+        // The window is the same: they wait again.
+        #expect(try await outbox.deliverAll().isEmpty)
+        #expect(try await outbox.counts().nextDueAt == held)
+        try await set(outbox) { $0.quiet = .removed }
+        try await QuietEnds(outbox: outbox).change(of: "u1")
+        let (first, later) = (try await outbox.deliverAll().count, try await sentLater(outbox))
+        #expect(first == 30 && later == 272)
+        #expect(outbox.pending == 0)
+    }
+
+    /// The pace of the user, at one a second.
+    private func sentLater(_ outbox: Outbox) async throws -> Int {
+        var count = 0
+        while let next = try await outbox.counts().nextDueAt {
+            try #require(next > clock.now)
+            clock.advance(by: .milliseconds(next - clock.now))
+            count += try await outbox.deliverAll().count
+        }
+        return count
+    }
+
+    @Test(arguments: [false, true]) func settingAndRegisteringLookAtWhatIsHeld(registers: Bool) async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        try await outbox.addPhone("p1", of: "u1", seenAt: 1)
+        try await set(outbox) { $0.quiet = .value([try always()]) }
+        let id = try await outbox.send("a")
+        #expect(try await outbox.deliverAll().isEmpty)
+        func dueAt() throws -> Int64? {
+            try store.snapshot().readable(DeliveryRecord.self, DeliveryRecord.key(id, 0))?.machine.time
+        }
+        let held = try dueAt()
+        #expect(held.map { $0 > clock.now } == true)
+        let notifier = try await TestNotifier.start(store: store, channels: [ScriptedChannel()]) {
+            $0.time = clock.source
+        }
+        if registers {
+            var request = Notifier.Devices.Register(url: "https://example.com/", uid: "u1")
+            request.timeZone = "Asia/Tokyo"
+            _ = try await notifier.client.call(request)
+        } else {
+            var request = Notifier.Preferences.Set()
+            request.quiet = .removed
+            _ = try await notifier.call(request, as: "u1")
+        }
+        // It goes, or waits for the end of the day in Tokyo.
+        try await eventually("it is looked at again") { try dueAt() != held }
+        await notifier.stop()
+    }
+
+    // MARK: What is shown
+
+    @Test func textsOfTheAppItselfAreShown() {
+        func isShown(_ platform: Notifier.Platform, _ change: (inout Notifier.PlatformMembers) -> Void) -> Bool {
+            var members = Notifier.PlatformMembers()
+            change(&members)
+            return ShownContent(text: .init(), platforms: members).isShown(on: platform)
+        }
+        let alert: JSONValue = ["alert": ["loc-key": "NEW"]]
+        #expect(isShown(.apns) { $0.apns = ["aps": alert] })
+        #expect(isShown(.apns) { $0.apns = ["aps": ["sound": "default"]] })
+        #expect(!isShown(.apns) { $0.apns = ["aps": ["badge": 1, "content-available": 1]] })
+        #expect(!isShown(.fcm) { $0.apns = ["aps": alert] })
+        #expect(isShown(.fcm) { $0.fcm = ["android": ["notification": ["body_loc_key": "NEW"]]] })
+        #expect(isShown(.fcm) { $0.fcm = ["apns": ["payload": ["aps": alert]]] })
+        #expect(!isShown(.fcm) { $0.fcm = ["android": ["priority": "HIGH"]] })
+        #expect(isShown(.webpush) { $0.webpush = ["notification": ["title": "a"]] })
+        #expect(!isShown(.webpush) { $0.webpush = ["headers": ["urgency": "low"]] })
+        #expect(ShownContent(text: .init(), localized: ["ja": .init(title: "a")]).isShown(on: .fcm))
+        #expect(!ShownContent(text: .init(), localized: ["ja": .init()]).isShown(on: .fcm))
+    }
+
+    @Test func anAlertOfThePlatformsOwnIsMuted() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await set(outbox) { $0.mutes = .value(["c1": .never]) }
+        var new = outbox.notification("")
+        new.text = .init()
+        new.options = Notifier.DeliveryOptions()
+        new.options?.thread = "c1"
+        new.platforms = Notifier.PlatformMembers()
+        new.platforms?.apns = ["aps": ["alert": ["loc-key": "NEW"]]]
+        let id = try #require(try await outbox.accept(new).notification)
+        #expect(try await outbox.deliverAll().isEmpty)
+        #expect(try await outbox.status(of: id)?.deliveries.first?.reason == "muted")
+    }
+
+    @Test func aSilentOneOfAWebhookGoesBehindAMutedOne() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await set(outbox) { $0.mutes = .value(["c1": .never]) }
+        for title in ["a", nil, "b"] as [String?] {
+            var new = outbox.notification("")
+            new.text = .init(title: title)
+            new.options = Notifier.DeliveryOptions()
+            new.options?.thread = "c1"
+            _ = try await outbox.accept(new)
+        }
+        #expect(try await outbox.deliverAll().map(\.delivery.content.text.title) == [nil])
+        #expect(outbox.pending == 0)
+    }
+
+    @Test func whatExpiresBehindAHeldOneIsDroppedForTheWindow() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await set(outbox) { $0.quiet = .value([try always()]) }
+        var ids: [String] = []
+        for title in ["a", "b"] {
+            let new = outbox.notification(title, timeToLive: .seconds(60))
+            ids.append(try #require(try await outbox.accept(new).notification))
+        }
+        #expect(try await outbox.deliverAll().isEmpty)
+        #expect(try await outbox.status(of: ids[0])?.deliveries.first?.reason == "quiet")
+        clock.advance(by: .seconds(60))
+        #expect(try await outbox.deliverAll().isEmpty)
+        for id in ids {
+            let ended = try await outbox.status(of: id)?.deliveries.first
+            #expect(ended?.state == .dropped && ended?.reason == "quiet")
+        }
+    }
+}
