@@ -194,6 +194,6 @@ final class NotifierMetrics: Sendable {
     /// Notifications whose deliveries are still to be made in pages.
     func fanOutsAre(_ count: Int) { fanOuts.record(count) }
     func madeDeliveries(_ count: Int) { if count > 0 { fanOutDeliveries.increment(by: count) } }
-    /// Users that a trigger left out, since they are there.
+    /// Users to whom a trigger shows nothing, since they are there.
     func recipientsPresent(_ count: Int) { present.increment(by: count) }
 }

@@ -96,6 +96,7 @@ extension Notifier {
         public var set: EffectWrite?
         public var update: EffectWrite?
         public var read: Bool?
+        public var mute: MuteDuration?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -111,7 +112,13 @@ extension Notifier {
                 """
                 True: the thread of the notification counts as read, as with `notifier.badges.set` and the count 0. \
                 Nothing is written to the tree
-                """, example: true))
+                """, example: true),
+            .optional(
+                "mute", \.mute,
+                """
+                The user mutes the thread of the notification, as with `notifier.preferences.set`: for 1 to 31,622,400 \
+                seconds, or `true` for ever. A mute that lasts longer stays. Nothing is written to the tree
+                """, example: .seconds(28_800)))
 
         private init() {}
 
@@ -127,6 +134,12 @@ extension Notifier {
             effect.read = true
             return effect
         }()
+        /// Mutes the thread of the notification.
+        public static func mute(_ duration: MuteDuration) -> Self {
+            var effect = Self()
+            effect.mute = duration
+            return effect
+        }
     }
 
     /// A button of a notification.

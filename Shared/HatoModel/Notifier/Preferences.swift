@@ -95,6 +95,41 @@ extension Notifier {
         }
     }
 
+    /// How long an action mutes a thread: `true`, or seconds.
+    public enum MuteDuration: FieldValue, Hashable {
+        case forever
+        /// From 1 to `secondsMax`.
+        case seconds(Int)
+
+        /// 366 days.
+        public static let secondsMax = 31_622_400
+
+        public static var schema: JSONObject { ["type": ["integer", "boolean"]] }
+
+        public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
+            if case .bool(true) = json {
+                self = .forever
+                return
+            }
+            guard case .number = json, let seconds = try? Int(json: json, unknown: unknown),
+                (1...Self.secondsMax).contains(seconds)
+            else {
+                throw FieldError(
+                    ArgumentError(
+                        reason: "invalid_mute",
+                        "mute is true (for ever) or 1 to 31,622,400 seconds, e.g. 28800 for eight hours"))
+            }
+            self = .seconds(seconds)
+        }
+
+        public var json: JSONValue {
+            switch self {
+            case .forever: .bool(true)
+            case .seconds(let seconds): .number(Double(seconds))
+            }
+        }
+    }
+
     /// Until when a thread is muted: `true`, or milliseconds since 1970.
     public enum MuteEnd: FieldValue, Hashable {
         case never

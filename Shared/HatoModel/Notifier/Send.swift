@@ -174,7 +174,7 @@ extension Notifier {
         case leased
         case delivered
         /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`,
-        /// `off`, `muted`, `quiet`, `coalesced`, `withdrawn`,
+        /// `off`, `muted`, `quiet`, `coalesced`, `present`, `withdrawn`,
         /// `seen`, `silent`.
         case dropped
         /// Ended after too many failures; kept for replay.
@@ -238,13 +238,13 @@ extension Notifier {
                 "reason", \.reason,
                 """
                 Why it waits though it could be sent: `rate` (its device or user was sent as much as may be), `quiet` \
-                (a quiet window); why it was dropped: `device_gone`, `expired` (before its first attempt), `collapsed` (a \
-                newer one with the same collapse key), `outbox_full`, `administrator` \
+                (a quiet window); why it was dropped: `device_gone`, `expired` (before its first attempt), \
+                `collapsed` (a newer one with the same collapse key), `outbox_full`, `administrator` \
                 (`notifier.dead.drop`), `off`, `muted` or `quiet` (the user's preferences), `coalesced` (a newer one \
-                of its thread shows it in its count), `withdrawn` (read elsewhere, or taken back), of an e-mail `seen` \
-                (a device of the user registered or reported something meanwhile) or `silent` (it has no text); or is \
-                dead: `expired` (after failed attempts), `rejected` (the provider says that the push itself is \
-                wrong), `unreadable` (a damaged record)
+                of its thread shows it in its count), `present` (its user looks at what it is about), `withdrawn` \
+                (read elsewhere, or taken back), of an e-mail `seen` (a device of the user registered or reported \
+                something meanwhile) or `silent` (it has no text); or is dead: `expired` (after failed attempts), \
+                `rejected` (the provider says that the push itself is wrong), `unreadable` (a damaged record)
                 """),
             .required(
                 "attempts", \.attempts,

@@ -283,9 +283,9 @@ extension Notifier.Triggers {
                 "presenceAt", \.presenceAt,
                 """
                 The path at which something stands while a user looks at what it is about, with `{uid}` for the \
-                user: a recipient for whom a value other than `false` stands there when the trigger fires is left \
-                out; a number is a time in milliseconds since 1970, and counts until then. At most 1,000 recipients \
-                are looked up
+                user: a recipient for whom a value other than `false` stands there when the trigger fires is shown \
+                nothing, and gets the badge only; a number is a time in milliseconds since 1970, and counts until \
+                then. Unless `{uid}` is the last key, at most 1,000 recipients are looked up
                 """, example: "/chats/{chat}/viewing/{uid}"),
             .optional(
                 "category", \.category,

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HatoNotifier
 
-/// Recipients that look at what a notification is about, and get none.
+/// Recipients that look at what a notification is about, and are shown none.
 @Suite(.timeLimit(.minutes(10))) struct PresenceTests {
     private let channel = ScriptedChannel()
 
@@ -31,12 +31,14 @@ import Testing
 
     private func setTrigger(
         _ notifier: TestNotifier, _ recipients: Notifier.Recipients = .init(uidsAt: "/chats/{chat}/members"),
-        at path: String = "/chats/{chat}/viewing/{uid}"
+        at path: String = "/chats/{chat}/viewing/{uid}", thread: String? = nil
     ) async throws {
         var trigger = Notifier.Triggers.Set(
             id: "t", pattern: "/chats/{chat}/messages/{id}", recipients: recipients,
             notification: .init(title: "{after.text}"))
         trigger.presenceAt = path
+        trigger.options = .init()
+        trigger.options?.thread = thread
         _ = try await notifier.client.call(trigger)
     }
 
@@ -66,6 +68,41 @@ import Testing
             // Nor in another chat.
             notifier.messages.push("d", in: "c2")
             try await eventually("all three do there") { channel.deliveries.count == 9 }
+        }
+    }
+
+    @Test func aUserThatLooksAtTheChatGetsItsBadgeOnly() async throws {
+        try await running { notifier in
+            try await setTrigger(notifier, thread: "{chat}")
+            notifier.messages.setNode("/chats/c1/viewing", ["u2": true])
+            notifier.messages.push("a")
+            try await eventually("two get it, one its badge") { channel.deliveries.count == 3 }
+            #expect(sent("a") == ["u3", "u4"])
+            let silent = try #require(channel.deliveries.first { $0.content.text.isEmpty }?.content)
+            #expect(silent.uid == "u2" && silent.hato.badge == 1 && silent.hato.withdraw?.isEmpty != false)
+            // Its app says that it was read.
+            _ = try await notifier.client.call(Notifier.Badges.Set(thread: "c1", count: 0, uid: "u2"))
+            try await eventually("the count falls") { channel.deliveries.last?.content.hato.badge == 0 }
+            let id = try #require(channel.deliveries.first { $0.content.text.title == "a" }?.content.notification)
+            let ended = try await notifier.client.call(Notifier.Status(notification: id)).deliveries
+                .first { $0.uid == "u2" }
+            #expect(ended?.state == .dropped && ended?.reason == "present" && ended?.attempts == 0)
+        }
+    }
+
+    @Test func whatIsTakenBackCountsNoMoreForOneThatWasThere() async throws {
+        try await running { notifier in
+            try await setTrigger(notifier, .init(uids: ["u2"]), thread: "{chat}")
+            notifier.messages.setNode("/chats/c1/viewing", ["u2": true])
+            notifier.messages.push("a")
+            try await eventually("it gets the badge") { channel.deliveries.map(\.content.hato.badge) == [1] }
+            let rows = try notifier.store.snapshot()
+            let delivery = try rows.rows(RecordKey(.delivery)).compactMap { row in
+                try rows.readable(DeliveryRecord.self, row.key)
+            }.first { $0.machine.state == .dropped }
+            let id = try #require(delivery?.notification)
+            _ = try await notifier.client.call(Notifier.Withdraw(notification: id))
+            try await eventually("the badge falls") { channel.deliveries.last?.content.hato.badge == 0 }
         }
     }
 

@@ -27,7 +27,7 @@ struct CategoryMethods: NotifierMethods {
 
     private func set(_ category: Notifier.Category) async throws -> Notifier.Categories.Set.Result {
         try CategoryCheck(limits: configuration.limits).check(category)
-        if service.effects == nil, category.actions.contains(where: { $0.effect.map { $0.read == nil } ?? false }) {
+        if service.effects == nil, category.actions.contains(where: { $0.effect?.writesToTree == true }) {
             throw NotifierError.noKeyForEffects
         }
         let categoriesMax = configuration.limits.categoriesMax

@@ -94,14 +94,16 @@ struct Acceptance {
             let number = record.recipients + index
             let delivery = NewDelivery(
                 new: new, notification: record.notification, index: number, recipient: recipient)
-            if try isWithdrawn || ThreadSteps.isRead(new, by: recipient.uid, in: &draft) {
+            let isRead = try isWithdrawn || ThreadSteps.isRead(new, by: recipient.uid, in: &draft)
+            if isRead || recipient.isPresent {
                 delivery.drop(in: &draft)
             } else {
                 try delivery.enqueue(in: &draft)
-                accepted.append((number, recipient.uid))
             }
+            if !isRead { accepted.append((number, recipient.uid)) }
         }
         try ThreadSteps.count(new, as: record.notification, accepted, in: &draft)
+        if !isWithdrawn { ThreadSteps.showBadge(of: new, to: recipients.filter(\.isPresent).map(\.uid), in: &draft) }
         record.recipients += recipients.count
         record.through = part.isLast ? nil : recipients.last?.order ?? record.through
         draft.writes.put(key, record)
@@ -216,10 +218,12 @@ struct NewDelivery {
         try draft.enqueue(delivery, from: new.position)
     }
 
-    /// It was withdrawn already, or read: it enters no lane.
+    /// Its user is there, or it was withdrawn already, or read: it enters no lane.
     func drop(in draft: inout OutboxDraft) {
         var delivery = record(at: draft.now)
-        _ = delivery.machine.withdrawn(at: draft.now)
+        _ =
+            recipient.isPresent
+            ? delivery.machine.ended(because: .present, at: draft.now) : delivery.machine.withdrawn(at: draft.now)
         draft.writes.put(delivery.key, delivery)
         if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
     }

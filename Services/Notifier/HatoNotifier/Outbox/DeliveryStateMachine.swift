@@ -86,10 +86,12 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         case quiet
     }
 
-    /// What its user does not want.
+    /// Why its user is not notified.
     enum Ending: String, CaseIterable, Sendable {
         case platformOff = "off"
         case muted
+        /// The user looks at what it is about.
+        case present
     }
 
     var isFinished: Bool { state != .pending && state != .leased }
@@ -146,7 +148,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         return end(.dropped, Reason.coalesced, at: now)
     }
 
-    /// Its user does not want it.
+    /// Its user is not notified.
     mutating func ended(because ending: Ending, at now: Int64) -> Action {
         guard !isFinished else { return .ignore }
         return end(.dropped, ending.rawValue, at: now)

@@ -31,11 +31,13 @@ struct PreferenceRows {
         return record.shown(with: mutes)
     }
 
-    /// Mutes a thread, until a time in milliseconds since 1970; nil: for ever. Those that have ended go. Throws
-    /// `NotifierError.tooManyMutes` when too many others are muted.
+    /// Mutes a thread, until a time in milliseconds since 1970 or until it is muted already; nil: for ever. Those that
+    /// have ended go. Throws `NotifierError.tooManyMutes` when too many others are muted.
     func mute(_ thread: String, until: Int64?, in draft: inout OutboxDraft) throws {
         let former = try draft.transaction.preferences(of: uid) ?? PreferencesRecord.fields.blank
-        let others = try draft.transaction.mutes(of: uid).filter { $0.thread != thread }
+        let mutes = try draft.transaction.mutes(of: uid)
+        if mutes.contains(where: { $0.thread == thread && $0.lasts(until: until) }) { return }
+        let others = mutes.filter { $0.thread != thread }
         for mute in others where mute.hasEnded(at: draft.now) { draft.writes.delete(MuteRecord.key(uid, mute.thread)) }
         let lasting = others.count { !$0.hasEnded(at: draft.now) }
         guard lasting < mutesMax else { throw NotifierError.tooManyMutes(mutesMax) }

@@ -71,6 +71,12 @@ struct MuteRecord: FieldObject, Hashable {
 
     func hasEnded(at now: Int64) -> Bool { until.map { $0 <= now } ?? false }
 
+    /// Whether it does not end before another end; nil: for ever.
+    func lasts(until end: Int64?) -> Bool {
+        guard let until else { return true }
+        return end.map { $0 <= until } ?? false
+    }
+
     var end: Notifier.MuteEnd { until.map { .at(Int(clamping: $0)) } ?? .never }
 }
 

@@ -21,8 +21,8 @@ struct EffectTemplate: Sendable {
             (.push, effect.push), (.set, effect.set), (.update, effect.update),
         ]
         let present = given.filter { $0.1 != nil }
-        guard present.count == 1, effect.read == nil, let first = present.first, let write = first.1 else {
-            throw Self.notOne(parameter)
+        guard present.count == 1, effect.writesToTree, let first = present.first, let write = first.1 else {
+            throw .notOneEffect(parameter)
         }
         (kind, self.write) = (first.0, write)
         let place = "\(parameter).\(first.0.rawValue)"
@@ -40,19 +40,6 @@ struct EffectTemplate: Sendable {
         } catch {
             throw .internalError
         }
-    }
-
-    /// Whether an effect reads the thread of its notification, and writes nothing to the tree. Throws `RPCError` when
-    /// it is another one as well.
-    static func reads(_ effect: Notifier.ActionEffect, at parameter: String) throws(RPCError) -> Bool {
-        guard let read = effect.read else { return false }
-        guard read, effect.push == nil, effect.set == nil, effect.update == nil else { throw notOne(parameter) }
-        return true
-    }
-
-    private static func notOne(_ parameter: String) -> RPCError {
-        .invalidArgument(
-            parameter, reason: "invalid_effect", "An effect has exactly one of push, set, update and read: true")
     }
 
     /// All places of path and value.

@@ -8,6 +8,8 @@ struct Responder: Sendable, Hashable {
     var device: String?
     /// Whether a reply token names the device, which must still be the user's.
     var isByToken = false
+    /// Whether the user is one of auth.
+    var isOfAccount = false
 }
 
 /// What a request reports.
@@ -142,8 +144,8 @@ struct Responding: Sendable {
         draft.writes.record(event)
         if let effect = chosen.effect {
             do {
-                if effect.read == true {
-                    try readThread(of: record, in: &draft)
+                if let effect = try ThreadEffect(effect, at: "effect") {
+                    try effect.apply(to: record, by: responder, mutesMax: limits.mutesMax, in: &draft)
                     response.effect = .done
                 } else {
                     try begin(effect, chosen, of: (record, device), in: &draft)
@@ -157,14 +159,6 @@ struct Responding: Sendable {
         }
         draft.writes.put(key, response)
         return Outcome(effect: response.effect, reason: response.reason)
-    }
-
-    /// In this transaction: nothing is left to be done. Throws `ArgumentError` without a thread.
-    private func readThread(of record: NotificationRecord, in draft: inout OutboxDraft) throws {
-        guard let thread = record.options?.thread else {
-            throw ArgumentError(reason: "no_thread", "The notification has no thread")
-        }
-        try ThreadSteps.setCount(0, of: UserThread(uid: responder.uid, thread: thread), in: &draft)
     }
 
     /// Throws `ArgumentError` when what fills the path is no key.

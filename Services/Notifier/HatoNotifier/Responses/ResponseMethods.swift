@@ -45,7 +45,9 @@ struct ResponseMethods: NotifierMethods {
             }
             guard capability.notification == request.notification else { throw ResponseRefusal.tokenOfOther }
             guard capability.expiresAt > configuration.time.now() else { throw ResponseRefusal.tokenExpired }
-            return Responder(uid: capability.uid, device: capability.device, isByToken: true)
+            // Of others, no action is taken while auth is there.
+            return Responder(
+                uid: capability.uid, device: capability.device, isByToken: true, isOfAccount: service.accounts != nil)
         }
         guard case .user(let user) = caller else {
             guard case .administrator = caller else { throw RPCError.missingCredential }
@@ -165,6 +167,6 @@ extension StoreReading {
         let device = try user.session.flatMap { session in
             try devices(of: user.uid).first { $0.session == session }?.device
         }
-        return Responder(uid: user.uid, device: device)
+        return Responder(uid: user.uid, device: device, isOfAccount: user.session != nil)
     }
 }

@@ -23,6 +23,13 @@ enum ThreadSteps {
         }
     }
 
+    /// Users that look at what a notification is about get the badge of it only.
+    static func showBadge(of new: NewNotification, to users: [String], in draft: inout OutboxDraft) {
+        // A number in place of the count is that of a push that shows something.
+        guard new.options?.thread != nil, new.options?.badge == nil, new.isShown else { return }
+        for uid in users where !uid.isEmpty { draft.threads.push(to: .user(uid)) { $0.concernsAll() } }
+    }
+
     /// Whether a notification that is about to be accepted, or more of it, was withdrawn already: the node that fired
     /// it is deleted, or `notifier.withdraw` came between its parts. One that is not is found by its path from now on.
     static func isWithdrawn(_ new: NewNotification, as id: String, isBegun: Bool, in draft: inout OutboxDraft) throws

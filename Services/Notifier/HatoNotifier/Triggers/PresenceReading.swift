@@ -8,8 +8,8 @@ struct PresenceReading {
     /// The user whose path is not read: the author, which is no recipient.
     let author: String?
 
-    /// Users that are looked up; others count as away.
-    static let usersMax = 1_000
+    /// Users that are looked up one by one; others count as away.
+    private static let usersMax = 1_000
     /// Values that are read at a time.
     private static let readsAtATime = 16
     /// Of the value of one user, in bytes: what is larger is something, too.
@@ -17,8 +17,11 @@ struct PresenceReading {
 
     /// Those of `uids` that are there.
     func present(among uids: [String], at path: RecipientQuery.TokenPath) async throws -> Set<String> {
+        let isOneByOne = path.parent == nil
         var users = Set<String>()
-        for uid in uids where users.count < Self.usersMax && uid != author && !uid.isEmpty { users.insert(uid) }
+        for uid in uids where uid != author && !uid.isEmpty && (!isOneByOne || users.count < Self.usersMax) {
+            users.insert(uid)
+        }
         guard !users.isEmpty else { return [] }
         if let parent = path.parent { return try await keys(of: parent).intersection(users) }
         return try await withThrowingTaskGroup(of: String?.self) { group in
@@ -77,15 +80,14 @@ struct PresenceReading {
 }
 
 extension TriggerSource {
-    /// Takes recipients that are there out of a list that is being read. They get no delivery, so the counts of their
-    /// threads do not rise either; counts that stand in the tree are as the tree has them.
-    func leaveOutPresent(
+    /// Marks recipients that are there in a list that is being read: their notification is counted, but not shown.
+    func markPresent(
         _ query: RecipientQuery, in list: inout RecipientList, beside uids: [String]
     ) async throws -> Set<String> {
         guard let path = query.presence else { return [] }
         let reading = PresenceReading(source: self, author: query.author)
-        let present = try await reading.present(among: list.uids(PresenceReading.usersMax) + uids, at: path)
-        outbox.metrics.recipientsPresent(list.remove(present))
+        let present = try await reading.present(among: list.uids + uids, at: path)
+        outbox.metrics.recipientsPresent(list.mark(present: present))
         return present
     }
 }

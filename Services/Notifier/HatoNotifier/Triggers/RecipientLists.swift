@@ -9,6 +9,8 @@ struct Recipient: Sendable, Hashable {
     /// The name of the provider queue of the device; nil without one.
     var queue: String?
     var platform: Notifier.Platform
+    /// Whether its user looks at what the notification is about: nothing of it is shown.
+    var isPresent = false
 
     init(_ device: DeviceRecord) {
         (uid, self.device, queue) = (device.uid, device.device, device.queue?.name)
@@ -79,26 +81,21 @@ struct RecipientList: Sendable {
         }
     }
 
-    /// The first users in it, at most `count`, in the order in which they came.
-    func uids(_ count: Int) -> [String] {
-        var (uids, seen): ([String], Set<String>) = ([], [])
-        for recipient in recipients where uids.count < count && seen.insert(recipient.uid).inserted {
-            uids.append(recipient.uid)
-        }
-        return uids
+    /// The users in it, in the order in which they came.
+    var uids: [String] {
+        var seen: Set<String> = []
+        return recipients.map(\.uid).filter { seen.insert($0).inserted }
     }
 
-    /// Takes users out; returns how many of them were in it.
-    mutating func remove(_ uids: Set<String>) -> Int {
+    /// Marks users that are there; returns how many of them are in it.
+    mutating func mark(present uids: Set<String>) -> Int {
         guard !uids.isEmpty else { return 0 }
-        var removed: Set<String> = []
-        recipients.removeAll { recipient in
-            guard uids.contains(recipient.uid) else { return false }
-            removed.insert(recipient.uid)
-            bytes -= recipient.bytes
-            return true
+        var marked: Set<String> = []
+        for index in recipients.indices where uids.contains(recipients[index].uid) {
+            recipients[index].isPresent = true
+            marked.insert(recipients[index].uid)
         }
-        return removed.count
+        return marked.count
     }
 
     struct Bounds: Sendable {

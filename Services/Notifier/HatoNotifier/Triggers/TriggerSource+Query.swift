@@ -24,11 +24,11 @@ extension TriggerSource {
             _ = try list.add(Set(uids), in: snapshot, bounds)
             return list
         }
-        let present = try await leaveOutPresent(query, in: &reading.list, beside: reading.uids + uids)
+        let present = try await markPresent(query, in: &reading.list, beside: reading.uids + uids)
         let tokens = try await tokens(query, of: (reading.uids + uids).filter { !present.contains($0) })
         let devices = try await TokenDevices(outbox: outbox).devices(of: tokens.map(\.form))
         let users = present.union(reading.uids + uids)
-        // The devices of these users are in the list, except of those that are there.
+        // The devices of these users are in the list.
         for (token, device) in zip(tokens, devices) where token.reaches(device) && !users.contains(device.uid) {
             reading.list.add(Recipient(device), bounds)
         }
