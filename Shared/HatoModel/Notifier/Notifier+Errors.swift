@@ -144,7 +144,8 @@ extension Notifier.Categories.Set {
         MethodError(
             .invalidArgument, "invalid_key", "invalid_action", "invalid_localized", "invalid_quick_reply",
             "invalid_effect", "invalid_mute", "invalid_template", "invalid_path", "invalid_database", "too_deep",
-            "invalid_value", "invalid_priority", "invalid_server_value", "string_too_long", "conflicting_paths", "too_big"),
+            "invalid_value", "invalid_priority", "invalid_server_value", "string_too_long", "conflicting_paths",
+            "too_big"),
         MethodError(.failedPrecondition, "category_used", "no_service_key"),
         MethodError(.resourceExhausted, "too_many_categories"),
     ]

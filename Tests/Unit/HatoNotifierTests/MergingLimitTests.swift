@@ -56,6 +56,81 @@ import Testing
         #expect(outbox.pending == 0)
     }
 
+    /// Accepts a notification of each thread.
+    private func flood(_ count: Int, _ outbox: Outbox, keyed: Bool = false) async throws {
+        try await outbox.change { [clock] draft in
+            var acceptance = Acceptance(NotifierLimits(), DeliveryPolicy())
+            for index in 0..<count {
+                var new = NewNotification(
+                    recipients: .devices(["p1"]), text: .init(title: "\(index)", body: "b"), createdAt: clock.now,
+                    expiresAt: clock.now + 86_400_000)
+                if keyed { new.collapseKey = "k\(index)" }
+                new.options = Notifier.DeliveryOptions()
+                new.options?.thread = "t\(index)"
+                _ = try acceptance.accept(new, id: "flood-\(clock.now)-\(index)", in: &draft)
+            }
+        }
+    }
+
+    @Test(arguments: [false, true]) func ofManyThreadsAllGoAsOne(keyed: Bool) async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        for phone in ["p1", "p2"] { try await outbox.addPhone(phone, of: "u1") }
+        try await flood(1_500, outbox, keyed: keyed)
+        #expect(try await outbox.deliverAll().count == 10)
+        try await send("of a friend", outbox, to: "p1", thread: "friends")
+        clock.advance(by: .seconds(3))
+        let sent = try await outbox.deliverAll().map(\.delivery.content.text)
+        #expect(sent.map(\.title) == ["of a friend"] && sent.first?.body == "1491 new messages")
+        #expect(outbox.pending == 0)
+        #expect(try outbox.store.snapshot().count(.thread) == 0)
+        // All turns but one came back.
+        for (phone, wait) in [("p1", 3), ("p2", 0)] {
+            try await send(phone, outbox, to: phone)
+            clock.advance(by: .seconds(wait))
+            #expect(try await titles(outbox) == [phone])
+        }
+    }
+
+    @Test func ofFewThreadsEachGoesByItself() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await flood(31, outbox)
+        #expect(try await outbox.deliverAll().count == 10)
+        clock.advance(by: .seconds(3))
+        // 21 wait, which is one too many.
+        #expect(try await titles(outbox) == ["30"])
+        #expect(outbox.pending == 0)
+        clock.advance(by: .seconds(60))
+        try await flood(30, outbox)
+        #expect(try await outbox.deliverAll().count == 10)
+        for index in 10..<30 {
+            clock.advance(by: .seconds(3))
+            #expect(try await titles(outbox) == ["\(index)"])
+        }
+    }
+
+    @Test func whatInterruptsInAnotherWayDoesNotMergeWithManyThreads() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await flood(40, outbox)
+        #expect(try await outbox.deliverAll().count == 10)
+        for index in 0..<2 {
+            var new = outbox.notification("now \(index)")
+            new.recipients = .devices(["p1"])
+            var options = Notifier.DeliveryOptions()
+            (options.thread, options.interruptionLevel) = ("now\(index)", .timeSensitive)
+            new.options = options
+            _ = try await outbox.accept(new)
+        }
+        var sent: [String] = []
+        for _ in 0..<3 {
+            clock.advance(by: .seconds(3))
+            sent += try await titles(outbox).compactMap(\.self)
+        }
+        #expect(sent.sorted() == ["39", "now 0", "now 1"])
+        #expect(outbox.pending == 0)
+    }
+
     @Test func whatDoesNotGoGivesItsTurnBack() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock) {
             ($0.limits.userBurstMax, $0.limits.userIntervalMs) = (5, 2_000)

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoStorage
 import HatoTesting
 import Testing
 

@@ -1,7 +1,8 @@
 import HatoModel
 import HatoStorage
 
-/// Makes the deliveries of one thread that wait at one device one delivery, when one of them has its turn.
+/// Makes the deliveries of one thread that wait at one device one delivery, when one of them has its turn; those of all
+/// threads when many threads wait.
 ///
 /// The newest stays and counts all; it keeps its place in its lane, and gets the turn. So no lane loses its order, and
 /// those of several lanes (collapse keys) merge. Others end as `coalesced`. One transaction merges a page, oldest
@@ -14,6 +15,9 @@ struct ThreadMerge {
 
     /// Deliveries of one page.
     private static let pageMax = 512
+    /// Threads that wait at a device and go each by itself. Of more, all go as one: what comes then would wait for
+    /// minutes behind them, and any user that may begin chats could make it wait.
+    private static let threadsMax = 20
     /// Rows that one of them writes at most, with those of its lane's next head.
     private static let writesEach = 8
 
@@ -36,14 +40,14 @@ struct ThreadMerge {
     /// Returns the head when it goes now, with all that it shows; nil: another one has its turn, or the next page is
     /// to come.
     func run(_ draft: inout OutboxDraft, _ pace: SendPace) throws -> DeliveryRecord? {
-        guard let prefix = head.threadPrefix else { return head }
+        guard let thread = head.threadPrefix else { return head }
         let count = min(Self.pageMax, (OutboxDraft.writesMax - draft.writes.count) / Self.writesEach)
         guard count > 1 else {
             // The next transaction has more space.
             draft.moveHead(head, dueKey: head.dueKey)
             return nil
         }
-        var page = try page(of: prefix, count: count, &draft)
+        var page = try page(of: thread, count: count, &draft)
         guard let newest = page.waiting.last else {
             draft.moveHead(head, dueKey: head.dueKey)
             return nil
@@ -66,8 +70,39 @@ struct ThreadMerge {
         return nil
     }
 
-    /// The first that wait, as far as this transaction has done nothing with them; what has expired ends.
-    private func page(of prefix: RecordKey, count: Int, _ draft: inout OutboxDraft) throws -> Page {
+    /// The first that wait of the head's thread, or of all when many threads do.
+    private func page(of thread: RecordKey, count: Int, _ draft: inout OutboxDraft) throws -> Page {
+        if hold == .rate, try isCrowded(draft.transaction) {
+            var page = try rows(RecordKey(.thread).with(head.device), count: count, &draft)
+            // Others of its lane are in later pages: it keeps its turn for them.
+            if !page.isLast { page.waiting.removeAll { $0.key == head.key } }
+            // Rows of those that interrupt in another way would be read again and again.
+            if page.waiting.count > (page.isLast ? 1 : count / 4) { return page }
+        }
+        return try rows(thread, count: count, &draft)
+    }
+
+    /// Whether more threads wait at the device than go each by itself.
+    private func isCrowded(_ rows: any StoreTransaction) throws -> Bool {
+        var range = KeyRange(prefix: RecordKey(.thread).with(head.device).bytes)
+        for _ in 0...Self.threadsMax {
+            var end: [UInt8]?
+            if range.isEmpty { return false }
+            try rows.scan(range, reverse: false) { key, _ in
+                var reader = RecordKeyReader(key.copied)
+                if let device = reader.text(), let thread = reader.text() {
+                    end = RecordKey(.thread).with(device).with(thread).end
+                }
+                return .stop
+            }
+            guard let end else { return false }
+            range.lower = end
+        }
+        return true
+    }
+
+    /// The first that wait, as far as this transaction has done nothing with them, oldest first; what has expired ends.
+    private func rows(_ prefix: RecordKey, count: Int, _ draft: inout OutboxDraft) throws -> Page {
         let rows = try draft.transaction.rows(prefix, limit: count + 1)
         var page = Page(isLast: rows.count <= count)
         for row in rows.prefix(count) {
@@ -78,6 +113,7 @@ struct ThreadMerge {
                 continue
             }
             if draft.hasLeft(delivery.laneKey) || draft.hasMoved(key) { continue }
+            guard delivery.pacing?.passing == head.pacing?.passing else { continue }
             // Rows of others would be read again and again.
             guard delivery.isHeldBack else {
                 draft.writes.delete(row.key)
@@ -90,6 +126,7 @@ struct ThreadMerge {
                 page.waiting.append(key == head.key ? head : delivery)
             }
         }
+        page.waiting.sort { ($0.sequenceVersion, $0.sequenceIndex) < ($1.sequenceVersion, $1.sequenceIndex) }
         return page
     }
 
@@ -105,11 +142,15 @@ struct ThreadMerge {
         return survivor
     }
 
-    /// Writes the survivor down where it stands in its lane; as a head it is due at once.
+    /// Writes the survivor down where it stands in its lane; as a head it is due when it has its turn.
     private func put(_ survivor: DeliveryRecord, in draft: inout OutboxDraft, from dueKey: RecordKey) throws {
         var survivor = survivor
         guard try draft.isHead(survivor, at: dueKey) else { return draft.replaceBehindHead(survivor) }
-        _ = survivor.machine.turnCame(at: draft.now)
+        if let turn = survivor.pacing?.turn, turn > draft.now {
+            _ = survivor.machine.held(until: turn, by: hold)
+        } else {
+            _ = survivor.machine.turnCame(at: draft.now)
+        }
         draft.moveHead(survivor, dueKey: dueKey)
     }
 }
