@@ -170,6 +170,46 @@ import Testing
         #expect(outbox.store.version - version <= 8)
     }
 
+    @Test func whatSeveralHeadsOfOneTransactionMergeIsCountedOnce() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) {
+            ($0.limits.deviceBurstMax, $0.limits.deviceIntervalMs, $0.limits.userIntervalMs) = (1, 1, 0)
+        }
+        try await outbox.addPhone("p1", of: "u1")
+        try await burst(1_200, outbox, thread: "c1")
+        var sent = try await outbox.deliverAll()
+        #expect(sent.count == 1)
+        // All of them have their turns.
+        clock.advance(by: .seconds(2))
+        sent += try await outbox.deliverAll()
+        let counts = sent.map { lease in
+            lease.delivery.content.text.body?.split(separator: " ").first.flatMap { Int($0) } ?? 1
+        }
+        #expect(counts.reduce(0, +) == 1_200, "\(counts)")
+        #expect(outbox.pending == 0)
+    }
+
+    @Test func whatWasAttemptedMergesNoMore() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        try await send("a", outbox, to: "p1", thread: "c1")
+        // It may have been shown all the same.
+        for lease in try await outbox.leaseAll() { try await outbox.record(ScriptedChannel.busy, of: lease) }
+        var request = Notifier.Preferences.Set()
+        let window = Notifier.QuietWindow(
+            days: Notifier.Weekday.allCases, from: try Notifier.WallTime("00:00"), to: try Notifier.WallTime("00:00"),
+            mode: .hold)
+        request.quiet = .value([window])
+        try await set(request, outbox)
+        clock.advance(by: .seconds(60))
+        #expect(try await outbox.deliverAll().isEmpty)
+        for title in ["b", "c"] { try await send(title, outbox, to: "p1", thread: "c1") }
+        request.quiet = .removed
+        try await set(request, outbox)
+        try await QuietEnds(outbox: outbox).change(of: "u1")
+        let sent = try await outbox.deliverAll().map(\.delivery.content.text)
+        #expect(sent.map(\.title) == ["a", "b", "c"] && sent.first?.body == nil)
+    }
+
     @Test func oneThatWasHeldBackAgainGoesWithWhatCameMeanwhile() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addPhone("p1", of: "u1")

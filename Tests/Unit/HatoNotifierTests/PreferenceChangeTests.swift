@@ -3,6 +3,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import HatoTesting
+import Logging
 import Testing
 
 @testable import HatoNotifier
@@ -87,6 +88,15 @@ import Testing
         await notifier.stop()
     }
 
+    @Test func aMuteThatHasEndedGoesWithTheNextChange() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await PreferenceRows(uid: "u1", mutesMax: 2).mute("c1", until: clock.now + 1_000, in: outbox)
+        clock.advance(by: .seconds(1))
+        try await set(outbox) { $0.off = .value([]) }
+        let rows = try outbox.store.snapshot()
+        #expect(try rows.count(.mute) == 0 && rows.count(.preferences) == 0)
+    }
+
     // MARK: What is shown
 
     @Test func textsOfTheAppItselfAreShown() {
@@ -107,6 +117,28 @@ import Testing
         #expect(!isShown(.webpush) { $0.webpush = ["headers": ["urgency": "low"]] })
         #expect(ShownContent(text: .init(), localized: ["ja": .init(title: "a")]).isShown(on: .fcm))
         #expect(!ShownContent(text: .init(), localized: ["ja": .init()]).isShown(on: .fcm))
+    }
+
+    @Test(arguments: [false, true]) func whatIsWithdrawnPassesQuietWindowsAndPace(isQuiet: Bool) async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.deviceBurstMax = 1 }
+        try await outbox.addPhone("p1", of: "u1")
+        func send(_ title: String, in thread: String) async throws -> String {
+            var new = outbox.notification(title)
+            new.options = Notifier.DeliveryOptions()
+            new.options?.thread = thread
+            return try #require(try await outbox.accept(new).notification)
+        }
+        let shown = try await send("a", in: "c1")
+        #expect(try await outbox.deliverAll().count == 1)
+        if isQuiet { try await set(outbox) { $0.quiet = .value([try always()]) } }
+        let held = try await send("b", in: "c2")
+        #expect(try await outbox.deliverAll().isEmpty)
+        try await outbox.change { try ThreadSteps.setCount(0, of: UserThread(uid: "u1", thread: "c1"), in: &$0) }
+        try await Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }).runAll()
+        clock.advance(by: .seconds(1))
+        let silent = try await outbox.deliverAll().map(\.delivery.content)
+        #expect(silent.map(\.hato.withdraw) == [[shown]] && silent.first?.hato.badge == 1)
+        #expect(try await outbox.status(of: held)?.deliveries.first?.reason == (isQuiet ? "quiet" : "rate"))
     }
 
     @Test func anAlertOfThePlatformsOwnIsMuted() async throws {
