@@ -71,6 +71,44 @@ import Testing
         try await outbox.status(of: id)?.deliveries.map(\.device) ?? []
     }
 
+    @Test(arguments: [false, true]) func whatComesInPagesIsPacedAndAsUsersWantIt(byTopic: Bool) async throws {
+        let outbox = try await outbox(MemoryStore(), atOnce: 2) { $0.limits.deviceBurstMax = 1 }
+        try await subscribe(0..<3, to: "news", devices: 0, outbox)
+        for number in 0..<3 { try await outbox.addPhone("p\(number)", of: Self.uid(number)) }
+        try await PreferenceRows(uid: Self.uid(0), mutesMax: 1).mute("c1", until: nil, in: outbox)
+        let always = Notifier.QuietWindow(
+            days: Notifier.Weekday.allCases, from: try Notifier.WallTime("00:00"), to: try Notifier.WallTime("00:00"),
+            mode: .hold)
+        var request = Notifier.Preferences.Set()
+        request.quiet = .value([always])
+        try await outbox.change { [request] draft in
+            _ = try PreferenceRows(uid: Self.uid(1), mutesMax: 1).replace(by: request, in: &draft)
+        }
+        for title in ["a", "b", "c"] {
+            var new = outbox.notification(title)
+            new.recipients = byTopic ? .topic("news") : .uids((0..<3).map(Self.uid))
+            new.options = Notifier.DeliveryOptions()
+            new.options?.thread = "c1"
+            #expect(try await outbox.accept(new).isFannedOut)
+            // Ids of one millisecond have no order.
+            clock.advance(by: .milliseconds(1))
+        }
+        try await turnAll(outbox)
+        let first = try await outbox.deliverAll().map(\.delivery.content)
+        #expect(first.map(\.uid) == [Self.uid(2)] && first.first?.text.title == "a")
+        let states = try await outbox.store.read { rows in
+            try rows.rows(RecordKey(.delivery)).compactMap { row in
+                try rows.readable(DeliveryRecord.self, row.key)
+            }
+        }
+        #expect(states.filter { $0.uid == Self.uid(0) }.map(\.machine.reason) == ["muted", "muted", "muted"])
+        #expect(states.contains { $0.uid == Self.uid(1) && $0.machine.hold == .quiet })
+        clock.advance(by: .seconds(3))
+        let next = try await outbox.deliverAll().map(\.delivery.content)
+        #expect(next.map(\.uid) == [Self.uid(2)] && next.first?.text.title == "c")
+        #expect(next.first?.text.body?.hasPrefix("2 new messages") == true)
+    }
+
     @Test func aTopicIsDeliveredInPagesAlsoWhenTheProcessEndsBetweenThem() async throws {
         let store = try MemoryStore()
         var outbox = try await outbox(store)

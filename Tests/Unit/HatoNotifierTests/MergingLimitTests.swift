@@ -170,12 +170,16 @@ import Testing
         #expect(outbox.store.version - version <= 8)
     }
 
-    @Test func whatSeveralHeadsOfOneTransactionMergeIsCountedOnce() async throws {
+    @Test(arguments: [false, true]) func whatSeveralHeadsMergeIsCountedOnce(hasThreads: Bool) async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock) {
             ($0.limits.deviceBurstMax, $0.limits.deviceIntervalMs, $0.limits.userIntervalMs) = (1, 1, 0)
         }
         try await outbox.addPhone("p1", of: "u1")
-        try await burst(1_200, outbox, thread: "c1")
+        if hasThreads {
+            try await flood(1_500, outbox, keyed: true)
+        } else {
+            try await burst(1_500, outbox, thread: "c1")
+        }
         var sent = try await outbox.deliverAll()
         #expect(sent.count == 1)
         // All of them have their turns.
@@ -184,7 +188,7 @@ import Testing
         let counts = sent.map { lease in
             lease.delivery.content.text.body?.split(separator: " ").first.flatMap { Int($0) } ?? 1
         }
-        #expect(counts.reduce(0, +) == 1_200, "\(counts)")
+        #expect(counts.reduce(0, +) == 1_500, "\(counts)")
         #expect(outbox.pending == 0)
     }
 

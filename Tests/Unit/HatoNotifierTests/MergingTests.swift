@@ -218,6 +218,21 @@ import Testing
         #expect(try await drain(outbox).map(\.content.text.body) == ["0!", "3枚\n3!"])
     }
 
+    @Test func whatSaysNoWordsSaysHowManyItIs() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.deviceBurstMax = 1 }
+        try await outbox.addPhone("p1", of: "u1")
+        for title in ["a", "b", "c"] {
+            var new = outbox.notification(title)
+            var options = Notifier.DeliveryOptions()
+            (options.thread, options.summary) = ("c1", "{count} words")
+            (new.options, new.content) = (options, .ids)
+            _ = try await outbox.accept(new)
+        }
+        let sent = try await drain(outbox).map(\.content)
+        #expect(sent.map(\.neutralText) == ["New message", "2 new messages"])
+        #expect(sent.allSatisfy { $0.text == .init() })
+    }
+
     @Test func aBucketGivesTurnsAndTakesThemBack() {
         let rate = BucketRate(burst: 2, interval: 100)
         var bucket = TokenBucket()

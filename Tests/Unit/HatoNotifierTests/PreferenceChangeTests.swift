@@ -62,12 +62,14 @@ import Testing
     @Test(arguments: [false, true]) func settingAndRegisteringLookAtWhatIsHeld(registers: Bool) async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock)
-        try await outbox.addPhone("p1", of: "u1", seenAt: 1)
+        // It was there before the other one, and not long ago.
+        try await outbox.addPhone("p1", of: "u1", seenAt: clock.now - 1_000)
         try await set(outbox) { $0.quiet = .value([try always()]) }
         let id = try await outbox.send("a")
         #expect(try await outbox.deliverAll().isEmpty)
         func dueAt() throws -> Int64? {
-            try store.snapshot().readable(DeliveryRecord.self, DeliveryRecord.key(id, 0))?.machine.time
+            let machine = try store.snapshot().readable(DeliveryRecord.self, DeliveryRecord.key(id, 0))?.machine
+            return machine?.isFinished == false ? machine?.time : nil
         }
         let held = try dueAt()
         #expect(held.map { $0 > clock.now } == true)
@@ -85,6 +87,7 @@ import Testing
         }
         // It goes, or waits for the end of the day in Tokyo.
         try await eventually("it is looked at again") { try dueAt() != held }
+        #expect(try dueAt() != nil)
         await notifier.stop()
     }
 
@@ -116,6 +119,8 @@ import Testing
         #expect(isShown(.webpush) { $0.webpush = ["notification": ["title": "a"]] })
         #expect(!isShown(.webpush) { $0.webpush = ["headers": ["urgency": "low"]] })
         #expect(ShownContent(text: .init(), localized: ["ja": .init(title: "a")]).isShown(on: .fcm))
+        #expect(ShownContent(text: .init(), content: .ids).isShown(on: .apns))
+        #expect(!ShownContent(text: .init(), content: .ids).isShown(on: .webhook))
         #expect(!ShownContent(text: .init(), localized: ["ja": .init()]).isShown(on: .fcm))
     }
 

@@ -108,7 +108,10 @@ extension DeliveryAdmission.Admitted {
     /// What is sent: with the count of those that went into it, and without sound in a quiet window.
     func content(_ content: DeliveryContent, summary: String?, locale: String?) -> DeliveryContent {
         var content = content
-        if let count = delivery.pacing?.count, count > 1 {
+        if let count = delivery.pacing?.count, count > 1, content.neutralText != nil {
+            // The summary of the sender is words, too.
+            content.neutralText = MergeSummary.text(count: count, template: nil, locale: locale)
+        } else if let count = delivery.pacing?.count, count > 1 {
             let line = MergeSummary.text(count: count, template: summary, locale: locale)
             content.text.body = content.text.body.map { "\(line)\n\($0)" } ?? line
         }

@@ -6,10 +6,13 @@ struct ShownContent {
     var text: Notifier.NotificationText
     var localized: [String: Notifier.NotificationText]?
     var platforms: Notifier.PlatformMembers?
+    var content: Notifier.ContentChoice?
 
     /// Texts, or members of the platform's own that show something: texts that the app has itself among them.
     func isShown(on platform: Notifier.Platform) -> Bool {
         if !text.isEmpty || localized?.values.contains(where: { !$0.isEmpty }) == true { return true }
+        // Phones say that there is something, whatever it is.
+        if content == .ids, platform != .webhook { return true }
         switch platform {
         case .apns: return Self.isShown(aps: platforms?.apns?["aps"])
         case .fcm:
@@ -28,9 +31,13 @@ struct ShownContent {
 }
 
 extension NewNotification {
-    var shown: ShownContent { ShownContent(text: text, localized: localized, platforms: platforms) }
+    var shown: ShownContent {
+        ShownContent(text: text, localized: localized, platforms: platforms, content: content)
+    }
 }
 
 extension NotificationRecord {
-    var shown: ShownContent { ShownContent(text: text, localized: localized, platforms: platforms) }
+    var shown: ShownContent {
+        ShownContent(text: text, localized: localized, platforms: platforms, content: contentChoice)
+    }
 }
