@@ -67,8 +67,8 @@ struct RecordKey: Hashable, Sendable {
         case preferences = 0x50  // P
         /// uid, thread → `MuteRecord`
         case mute = 0x4D  // M
-        /// device, thread, how it passes quiet windows, sequence → key of the delivery; the unfinished ones of a thread
-        /// that can go as one, in order
+        /// device, thread, how it passes quiet windows, sequence → key of the delivery; those of a thread that wait and
+        /// were not attempted, in order
         case thread = 0x48  // H
         /// category → `CategoryRecord`
         case category = 0x43  // C
