@@ -95,7 +95,7 @@ import Testing
         try await running { world in
             let push = try await world.send("MUTES")[0]
             try await world.respond(to: push, "EVER")
-            let record = try #require(try world.store.snapshot().preferences(of: "u1"))
+            let record = try #require(try PreferenceReading(world.store.snapshot()).record(of: "u1"))
             #expect(record.isOfAccount && record.hasMutes)
         }
     }

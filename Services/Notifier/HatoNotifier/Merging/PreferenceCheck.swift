@@ -25,7 +25,7 @@ struct PreferenceCheck {
         if preferences?.off?.contains(platform) == true { return .ended(.platformOff) }
         guard notification.shown.isShown(on: platform) else { return .unconcerned }
         if let thread = notification.options?.thread, preferences?.hasMutes == true,
-            try draft.transaction.isMuted(thread, for: uid, at: draft.now)
+            try PreferenceReading(draft.transaction).isMuted(thread, for: uid, at: draft.now)
         {
             return .ended(.muted)
         }

@@ -13,7 +13,7 @@ struct KnownPreferences {
 
     mutating func record(of uid: String, in rows: any StoreTransaction) throws -> PreferencesRecord? {
         if let known = records[uid] { return known }
-        let record = try rows.preferences(of: uid)
+        let record = try PreferenceReading(rows).record(of: uid)
         records.updateValue(record, forKey: uid)
         return record
     }
@@ -21,7 +21,7 @@ struct KnownPreferences {
     /// Nil without windows.
     mutating func quiet(of uid: String, at now: Int64, in rows: any StoreTransaction) throws -> Quiet? {
         if let known = quiet[uid] { return known }
-        let hours = try rows.quietHours(record(of: uid, in: rows), of: uid)
+        let hours = try PreferenceReading(rows).quietHours(record(of: uid, in: rows), of: uid)
         let found = hours.map { Quiet(hours: $0, state: $0.state(at: now)) }
         quiet.updateValue(found, forKey: uid)
         return found

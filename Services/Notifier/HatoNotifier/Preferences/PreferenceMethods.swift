@@ -19,8 +19,9 @@ struct PreferenceMethods: NotifierMethods {
     private func preferences(of uid: String) async throws -> Notifier.UserPreferences {
         let now = configuration.time.now()
         return try await store.read { snapshot in
-            let record = try snapshot.preferences(of: uid) ?? PreferencesRecord.fields.blank
-            return record.shown(with: try snapshot.mutes(of: uid).filter { !$0.hasEnded(at: now) })
+            let reading = PreferenceReading(snapshot)
+            let record = try reading.record(of: uid) ?? PreferencesRecord.fields.blank
+            return record.shown(with: try reading.mutes(of: uid).filter { !$0.hasEnded(at: now) })
         }
     }
 

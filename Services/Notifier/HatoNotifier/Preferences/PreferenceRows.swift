@@ -12,8 +12,8 @@ struct PreferenceRows {
     func replace(
         by request: Notifier.Preferences.Set, in draft: inout OutboxDraft
     ) throws -> Notifier.UserPreferences {
-        let former = try draft.transaction.preferences(of: uid) ?? PreferencesRecord.fields.blank
-        var mutes = try draft.transaction.mutes(of: uid)
+        let former = try PreferenceReading(draft.transaction).record(of: uid) ?? PreferencesRecord.fields.blank
+        var mutes = try PreferenceReading(draft.transaction).mutes(of: uid)
         if let replacement = request.mutes {
             let named = (replacement.value ?? [:]).sorted { $0.key < $1.key }.map { thread, end in
                 MuteRecord(thread: thread, until: end.until)
@@ -34,8 +34,8 @@ struct PreferenceRows {
     /// Mutes a thread, until a time in milliseconds since 1970 or until it is muted already; nil: for ever. Those that
     /// have ended go. Throws `NotifierError.tooManyMutes` when too many others are muted.
     func mute(_ thread: String, until: Int64?, in draft: inout OutboxDraft) throws {
-        let former = try draft.transaction.preferences(of: uid) ?? PreferencesRecord.fields.blank
-        let mutes = try draft.transaction.mutes(of: uid)
+        let former = try PreferenceReading(draft.transaction).record(of: uid) ?? PreferencesRecord.fields.blank
+        let mutes = try PreferenceReading(draft.transaction).mutes(of: uid)
         if mutes.contains(where: { $0.thread == thread && $0.lasts(until: until) }) { return }
         let others = mutes.filter { $0.thread != thread }
         for mute in others where mute.hasEnded(at: draft.now) { draft.writes.delete(MuteRecord.key(uid, mute.thread)) }

@@ -24,7 +24,7 @@ struct QuietEnds {
 
     /// The same when a device of the user was registered with a time zone, if that may be the clock of the windows.
     func register(of uid: String) async throws {
-        let preferences = try await outbox.store.read { try $0.preferences(of: uid) }
+        let preferences = try await outbox.store.read { try PreferenceReading($0).record(of: uid) }
         guard let preferences, preferences.quiet != nil, preferences.timeZone == nil else { return }
         try await change(of: uid)
     }

@@ -1,7 +1,7 @@
 import HatoModel
 
-/// What an effect does to the thread of its notification. It is done in the transaction that takes the response, so that
-/// nothing is left to be done.
+/// What an effect does to the thread of its notification, in the transaction that takes the response: nothing is left
+/// to be done.
 enum ThreadEffect: Sendable, Hashable {
     case read
     case mute(Notifier.MuteDuration)
