@@ -146,6 +146,40 @@ import Testing
         #expect(try await outbox.status(of: held)?.deliveries.first?.reason == (isQuiet ? "quiet" : "rate"))
     }
 
+    @Test func aTrialSaysWhatIsNotWantedNow() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        var devices: [DeviceRecord] = []
+        for uid in ["muted", "off", "hold", "silent", "free"] {
+            devices.append(try await outbox.addPhone("p-\(uid)", of: uid))
+            var request = Notifier.Preferences.Set()
+            var window = try always()
+            switch uid {
+            case "muted": request.mutes = .value(["c1": .never])
+            case "off": request.off = .value([.apns])
+            case "hold": request.quiet = .value([window])
+            case "silent":
+                window.mode = .silent
+                request.quiet = .value([window])
+            default: break
+            }
+            try await outbox.change { [request] draft in
+                _ = try PreferenceRows(uid: uid, mutesMax: 10).replace(by: request, in: &draft)
+            }
+        }
+        var new = outbox.notification("a")
+        var options = Notifier.DeliveryOptions()
+        (options.thread, options.sound) = ("c1", "default")
+        new.options = options
+        let outcomes = try await OutboxTrial(outbox).deliveries(of: new, to: devices)
+        let shown = outcomes.map { outcome in
+            switch outcome {
+            case .sent(let delivery): delivery.content.appearance.sound ?? "no sound"
+            case .skipped(let skip): skip.rawValue
+            }
+        }
+        #expect(shown == ["muted", "off", "quiet", "no sound", "default"])
+    }
+
     @Test func anAlertOfThePlatformsOwnIsMuted() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addPhone("p1", of: "u1")
