@@ -28,7 +28,9 @@ struct SendToDeviceMethods: NotifierMethods {
         new.recipients = .tokens(valid)
         let isDry = request.options?.dryRun == true
         var accepted = AcceptedNotification(notification: nil, recipients: 0)
-        if !valid.isEmpty { accepted = isDry ? try await OutboxTrial(outbox).acceptance(of: new) : try await outbox.accept(new) }
+        if !valid.isEmpty {
+            accepted = isDry ? try await OutboxTrial(outbox).acceptance(of: new) : try await outbox.accept(new)
+        }
         let outcomes = isDry ? [:] : try await firstOutcomes(of: accepted)
         var deliveries = accepted.deliveries[...]
         let results = forms.map { form -> Notifier.SendToDevice.Outcome in
