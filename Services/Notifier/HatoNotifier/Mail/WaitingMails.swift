@@ -37,7 +37,7 @@ struct WaitingMails {
 
 extension Notifier.Platform {
     /// Whether a registration shows that the user is at the device: servers register webhooks, too, and an e-mail
-    /// address is no device at hand.
+    /// address is no device at hand. What is sent to others disturbs no user: quiet windows and pace do not concern it.
     var showsUser: Bool {
         switch self {
         case .apns, .fcm, .webpush: true

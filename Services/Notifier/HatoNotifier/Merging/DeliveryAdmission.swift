@@ -25,7 +25,7 @@ struct DeliveryAdmission {
         case .ended(.muted):
             let thread = notification.options?.thread
             // What a webhook is sent is not known to be silent before it is read.
-            let endsAlone = head.device.platform == .webhook
+            let endsAlone = !head.device.platform.showsUser
             try end(because: .muted, &draft) {
                 !endsAlone && $0.pacing?.thread == thread && $0.pacing?.passing != .silent
             }

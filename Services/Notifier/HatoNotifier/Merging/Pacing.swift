@@ -40,7 +40,7 @@ struct Pacing: FieldObject, Hashable {
 
     /// Of a delivery of a notification; nil when there is nothing to say.
     init?(_ new: NewNotification, on platform: Notifier.Platform) {
-        let isPaced = platform != .webhook
+        let isPaced = platform.showsUser
         let passing: Passing? =
             if !isPaced { nil } else if !new.shown.isShown(on: platform) { .silent } else {
                 new.options?.interruptionLevel?.passesQuietWindows == true ? .timeSensitive : nil

@@ -29,7 +29,7 @@ struct PreferenceCheck {
         {
             return .ended(.muted)
         }
-        guard platform != .webhook else { return .unconcerned }
+        guard platform.showsUser else { return .unconcerned }
         guard notification.options?.interruptionLevel?.passesQuietWindows != true else { return .wanted(nil) }
         return .wanted(try draft.known.quiet(of: uid, at: draft.now, in: draft.transaction))
     }

@@ -12,7 +12,7 @@ struct ShownContent {
     func isShown(on platform: Notifier.Platform) -> Bool {
         if !text.isEmpty || localized?.values.contains(where: { !$0.isEmpty }) == true { return true }
         // Phones say that there is something, whatever it is.
-        if content == .ids, platform != .webhook { return true }
+        if content == .ids, platform.showsUser { return true }
         switch platform {
         case .apns: return Self.isShown(aps: platforms?.apns?["aps"])
         case .fcm:
@@ -23,7 +23,7 @@ struct ShownContent {
         case .webpush:
             let notification = platforms?.webpush?["notification"]
             return notification?["title"] != nil || notification?["body"] != nil
-        case .webhook: return false
+        case .webhook, .email: return false
         }
     }
 
