@@ -113,11 +113,17 @@ import Testing
         #expect(try await titles(mail(outbox)) == ["c"])
     }
 
-    @Test func aMailThatIsRefusedEndsAllThatItHas() async throws {
+    @Test func aMailThatIsRefusedGoesOnceWithoutWordsAndThenEndsAllThatItHas() async throws {
         let outbox = try await outbox()
         let ids = [try await send("a", on: outbox), try await send("b", on: outbox)]
         clock.advance(by: .seconds(60))
-        try await outbox.record(.rejected(DeliveryResponse(status: 554, error: "spam")), of: try await mail(outbox))
+        let spam = DeliveryOutcome.rejected(DeliveryResponse(status: 554, error: "spam"))
+        try await outbox.record(spam, of: try await mail(outbox))
+        // One text must not silence the others.
+        clock.advance(by: .seconds(60))
+        let again = try await mail(outbox)
+        #expect(again.delivery.content.digest?.entries.isEmpty == true && again.delivery.content.digest?.withheld == 2)
+        try await outbox.record(spam, of: again)
         for id in ids {
             let delivery = try await delivery(outbox, id)
             #expect(
@@ -215,6 +221,54 @@ import Testing
         let delivery = try await delivery(outbox, expired)
         #expect(delivery?.state == .dropped && delivery?.reason == "expired")
         #expect(try await outbox.counts().pending == 0)
+    }
+
+    @Test func aSingleNotificationThatIsRefusedIsDead() async throws {
+        let outbox = try await outbox()
+        let id = try await send("a", on: outbox)
+        clock.advance(by: .seconds(60))
+        try await outbox.record(.rejected(DeliveryResponse(status: 554, error: "spam")), of: try await mail(outbox))
+        #expect(try await delivery(outbox, id)?.state == .dead)
+    }
+
+    @Test func blanksAreCountedAndHideNoTexts() async throws {
+        let outbox = try await outbox()
+        try await send("a", on: outbox)
+        for _ in 0..<30 { try await send("\u{3000} ", on: outbox) }
+        clock.advance(by: .seconds(60))
+        let lease = try await mail(outbox)
+        #expect(titles(lease) == ["a"] && lease.delivery.content.digest?.withheld == 30)
+    }
+
+    /// It may be the server that is wrong: auth has verified the address.
+    @Test func aMailboxThatIsRefusedWithoutAReasonStays() async throws {
+        let outbox = try await outbox()
+        let id = try await send("a", on: outbox)
+        clock.advance(by: .seconds(60))
+        for _ in 0..<3 {
+            let refused = DeliveryOutcome.tokenRefused(DeliveryResponse(status: 550, error: "relay not permitted"))
+            try await outbox.record(refused, of: try await mail(outbox))
+            clock.advance(by: .seconds(3_600))
+        }
+        #expect(try await outbox.device("m1")?.state == .active)
+        try await outbox.record(sent, of: try await mail(outbox))
+        #expect(try await outbox.states(of: id) == [.delivered])
+    }
+
+    @Test func replayedOnesGoTogetherInFewMails() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.mailThreadsMax = 2 }
+        try await outbox.addMailbox("m1", of: "u1")
+        for number in 1...6 {
+            try await send("\(number)", thread: "t\(number)", on: outbox)
+            clock.advance(by: .seconds(60))
+            let lease = try await mail(outbox)
+            try await outbox.record(.rejected(DeliveryResponse(status: 550, error: "no SPF")), of: lease)
+        }
+        #expect(try await outbox.replay(.all) == 6)
+        #expect(try await leases(outbox).isEmpty)
+        clock.advance(by: .seconds(60))
+        let mails = try await leases(outbox)
+        #expect(mails.count == 3 && mails.flatMap(titles).sorted() == ["1", "2", "3", "4", "5", "6"])
     }
 
     @Test func whatHasNoTextIsNotMailed() async throws {

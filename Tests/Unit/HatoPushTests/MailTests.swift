@@ -127,7 +127,7 @@ import Testing
             (outcome(.sender, 530, concernsServer: true), "providerRefused", nil),
             (outcome(.startTLS, nil, concernsServer: true), "providerRefused", nil),
             (outcome(.handshake, nil, concernsServer: true), "providerRefused", nil),
-            (outcome(.waiting, nil), "postponed", nil),
+            (outcome(.waiting, nil), "postponed", nil), (outcome(.content, nil, concernsServer: true), "failed", nil),
             (outcome(.recipient, 550, "5.1.1 no such user"), "deviceGone", 550),
             (outcome(.recipient, 550, "5.1.10 null MX"), "deviceGone", 550),
             (outcome(.recipient, 550, "5.2.1 disabled"), "deviceGone", 550),
@@ -157,6 +157,27 @@ import Testing
             return
         }
         #expect(response.error == "RCPT: 550 5.1.1 (the address) Recipient address rejected")
+        guard case .tokenRefused(let other) = outcome(.recipient, 550, "masuo: no such user") else {
+            Issue.record("it is refused")
+            return
+        }
+        #expect(other.error == "RCPT: 550 (the address) no such user")
+    }
+
+    /// The server may check the content for longer than is waited for it, and then has it.
+    @Test func aContentWithoutReplyIsNotRepeatedSoon() {
+        let failed = outcome(.content, nil, concernsServer: true)
+        guard case .failed(_, let retryAfter) = failed else {
+            Issue.record("it is tried again: \(failed)")
+            return
+        }
+        #expect(retryAfter == .seconds(600))
+    }
+
+    @Test func textsOfOtherLanguagesAndBlanksAreCounted() throws {
+        var digest = DeliveryContent.Digest(entries: [.init(text: .init(), link: nil)])
+        digest.entries.append(.init(text: .init(title: " "), link: nil))
+        #expect(try message(title: "", body: "", digest: digest).subject == "2 new messages")
     }
 
     // MARK: Settings

@@ -15,6 +15,8 @@ struct DigestRecord: FieldObject, Hashable {
     var isSent: Bool
     /// When the thread may have its next e-mail; nil: it has had none.
     var nextAt: Int64?
+    /// Whether it says no words: the server refused them, and may take a number.
+    var isWithheld = false
 
     static let fields = Fields<Self>(
         blank: Self(mail: "", throughVersion: 0, throughIndex: 0, madeAt: 0, isSent: false),
@@ -23,7 +25,8 @@ struct DigestRecord: FieldObject, Hashable {
         .required("throughIndex", \.throughIndex),
         .required("madeAt", \.madeAt),
         .flag("isSent", \.isSent),
-        .optional("nextAt", \.nextAt))
+        .optional("nextAt", \.nextAt),
+        .flag("isWithheld", \.isWithheld))
 
     static func key(_ lane: Lane) -> RecordKey {
         RecordKey(.digest).with(lane.device).with(lane.collapseKey ?? "")

@@ -78,7 +78,7 @@ struct MailThread {
             draft.writes.put(DigestRecord.key(head.lane), digest)
         }
         sent.id = digest.mail
-        sent.content.digest = try entries(of: digest, for: device, draft.transaction)
+        sent.content.digest = try entries(of: digest, for: device, in: &draft)
     }
 
     private func record(_ draft: OutboxDraft) throws -> DigestRecord? {
@@ -86,9 +86,9 @@ struct MailThread {
     }
 
     private func entries(
-        of digest: DigestRecord, for device: DeviceRecord, _ transaction: any StoreTransaction
+        of digest: DigestRecord, for device: DeviceRecord, in draft: inout OutboxDraft
     ) throws -> DeliveryContent.Digest {
-        let lane = head.lane
+        let (lane, transaction) = (head.lane, draft.transaction)
         var range = KeyRange(prefix: lane.prefix.bytes)
         range.upper = lane.prefix.with(digest.throughVersion).with(digest.throughIndex).bytes + [0]
         var (rows, count): ([RecordKey], Int) = ([], 0)
@@ -106,25 +106,43 @@ struct MailThread {
                 delivery.machine.expiresAt > digest.madeAt,
                 let notification = try transaction.readable(
                     NotificationRecord.self, NotificationRecord.key(delivery.notification)),
-                try !withdrawn.contain(delivery, notification),
+                try !withdrawn.contain(delivery, notification), try isWanted(notification, in: &draft),
                 delivery.collapseKey.map({ keys.insert($0).inserted }) ?? true
             else {
                 passedOver += 1
                 continue
             }
-            guard notification.contentChoice != .ids else {
+            let text = notification.text(for: device.locale)
+            guard notification.contentChoice != .ids, !digest.isWithheld, text.hasWords else {
                 gathered.withheld += 1
                 continue
             }
-            gathered.entries.append(
-                .init(text: notification.text(for: device.locale), link: notification.options?.link))
+            gathered.entries.append(.init(text: text, link: notification.options?.link))
         }
         gathered.more = max(0, count - gathered.entries.count - gathered.withheld - passedOver)
         gathered.isAtLeast = count == Self.countedMax
         return gathered
     }
 
+    /// Whether the user wants e-mails of it; the threads of a lane may be several.
+    private func isWanted(_ notification: NotificationRecord, in draft: inout OutboxDraft) throws -> Bool {
+        let check = PreferenceCheck(notification, to: head.uid, on: .email)
+        if case .ended = try check.verdict(&draft) { return false }
+        return true
+    }
+
     // MARK: Ending
+
+    /// Lets an e-mail go once more without words when the server refused it: one text must not silence the others.
+    /// False for one that has a single notification, or no words already.
+    func withholdsWords(in draft: inout OutboxDraft) throws -> Bool {
+        guard var digest = try record(draft), !digest.isSent, !digest.isWithheld, digest.covers(head),
+            (digest.throughVersion, digest.throughIndex) != (head.sequenceVersion, head.sequenceIndex)
+        else { return false }
+        digest.isWithheld = true
+        draft.writes.put(DigestRecord.key(head.lane), digest)
+        return true
+    }
 
     /// The attempt of an e-mail has ended, and with it `head`, as which this is given. Those that it had beside it end
     /// with it, when the server took it or refused what it says.
@@ -169,5 +187,12 @@ struct MailThread {
         var reader = RecordKeyReader([0] + suffix)
         guard let version = reader.number(), let index = reader.shortNumber() else { return nil }
         return (version, index)
+    }
+}
+
+extension Notifier.NotificationText {
+    /// Whether there is more in it than blanks.
+    fileprivate var hasWords: Bool {
+        [title, body].contains { $0?.unicodeScalars.contains { !$0.properties.isWhitespace } == true }
     }
 }

@@ -57,7 +57,7 @@ struct TriggerTrial: NotifierMethods {
             (result.devices, result.reason) = (0, .empty)
             return result
         }
-        result.devices = found.places.count { $0.skipped == nil }
+        result.devices = found.devices
         result.notification = new.text
         result.data = new.data
         result.collapseKey = new.collapseKey
@@ -96,8 +96,15 @@ struct TriggerTrial: NotifierMethods {
     private struct Found: Sendable {
         /// Without the author.
         var uids: [String] = []
-        /// In the order of users and devices.
+        /// In the order of users and devices, those of tokens behind: as many as are shown.
         var places: [Place] = []
+        /// Devices that it would go to.
+        var devices = 0
+
+        mutating func add(_ place: Place) {
+            if place.skipped == nil { devices += 1 }
+            if places.count < Notifier.Triggers.Test.deliveriesMax { places.append(place) }
+        }
     }
 
     private func recipients(of trigger: CompiledTrigger, _ change: FeedChange) async throws -> Found {
@@ -119,27 +126,26 @@ struct TriggerTrial: NotifierMethods {
             present = try await PresenceReading(source: source, author: change.uid).present(among: uids, at: path)
         }
         let tokens = try await source.tokens(query, of: uids.filter { !present.contains($0) })
-        var found = try await found(uids, tokens, author: change.uid)
-        for index in found.places.indices where present.contains(found.places[index].uid) {
-            if found.places[index].skipped == nil { found.places[index].skipped = .present }
-        }
-        return found
+        return try await found(uids, tokens, author: change.uid, present)
     }
 
-    private func found(_ uids: [String], _ tokens: [FoundToken], author: String?) async throws -> Found {
+    private func found(
+        _ uids: [String], _ tokens: [FoundToken], author: String?, _ present: Set<String> = []
+    ) async throws -> Found {
         let users = Set(uids).subtracting([""])
-        let places = try await store.read { snapshot in
-            var (places, seen): ([Place], Set<String>) = ([], [])
+        var found = try await store.read { snapshot in
+            var (found, seen): (Found, Set<String>) = (Found(), [])
             for uid in users.sorted() {
                 guard uid != author else {
-                    places.append(Place(uid: uid, skipped: .author))
+                    found.add(Place(uid: uid, skipped: .author))
                     continue
                 }
                 let devices = try snapshot.devices(of: uid)
-                if devices.isEmpty { places.append(Place(uid: uid, skipped: .noDevice)) }
+                if devices.isEmpty { found.add(Place(uid: uid, skipped: .noDevice)) }
                 for device in devices.sorted(by: { $0.device < $1.device }) {
-                    seen.insert(device.device)
-                    places.append(Place(uid: uid, device: device, skipped: device.state == .active ? nil : .disabled))
+                    if !tokens.isEmpty { seen.insert(device.device) }
+                    let isThere = present.contains(uid) ? Notifier.TrialSkip.present : nil
+                    found.add(Place(uid: uid, device: device, skipped: device.state == .active ? isThere : .disabled))
                 }
             }
             for token in tokens {
@@ -153,19 +159,21 @@ struct TriggerTrial: NotifierMethods {
                     place.skipped = .gone
                 } else if !token.reaches(device) {
                     place.skipped = .otherUser
+                } else if present.contains(device.uid) {
+                    place.skipped = .present
                 }
-                places.append(place)
+                found.add(place)
             }
-            return places
+            return found
         }
         var seen: Set<String> = []
-        return Found(uids: uids.filter { !$0.isEmpty && $0 != author && seen.insert($0).inserted }, places: places)
+        found.uids = uids.filter { !$0.isEmpty && $0 != author && seen.insert($0).inserted }
+        return found
     }
 
     // MARK: Deliveries
 
     private func deliveries(of new: NewNotification, to places: [Place]) async throws -> [Notifier.TrialDelivery] {
-        let places = Array(places.prefix(Notifier.Triggers.Test.deliveriesMax))
         let devices = places.compactMap { $0.skipped == nil ? $0.device : nil }
         var sent = try await OutboxTrial(outbox).deliveries(of: new, to: devices)[...]
         return places.map { place in

@@ -75,7 +75,12 @@ private struct AttemptRecording {
             if let known = known[delivery.device] { known } else {
                 try transaction.readable(DeviceRecord.self, DeviceRecord.key(delivery.device))
             }
-        var device = former
+        var (device, ended) = (former, ended)
+        if case .rejected(let response) = ended.outcome, delivery.digest != nil,
+            try MailThread(head: delivery).withholdsWords(in: &draft)
+        {
+            ended.outcome = .failed(response, retryAfter: nil)
+        }
         let isStopped = try former?.queue.map { try transaction.contains(StoppedQueueRecord.key($0)) } ?? false
         let environment: Notifier.APNsEnvironment? =
             if case .apns(let attempted) = lease.delivery.address { attempted.environment } else { nil }

@@ -27,6 +27,12 @@ extension Outbox {
             draft.leaveDead(delivery)
             _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
             delivery.pacing = delivery.pacing?.with(turnsOf: nil).with(isNext: false)
+            if let thread = delivery.digest {
+                // Those of a mailbox go together, as they would have.
+                delivery.digest = try draft.mails.lane(
+                    for: thread, at: delivery.device, now: draft.now, draft.transaction)
+                _ = delivery.machine.held(until: draft.now + draft.mails.pace.wait)
+            }
             try draft.enqueue(delivery)
         }
     }

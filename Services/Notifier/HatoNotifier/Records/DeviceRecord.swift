@@ -189,7 +189,8 @@ extension DeviceRecord {
             let isOfBefore = circumstances.environment.map { $0 != environment ?? .production } ?? false
             if isOfBefore { return .hasSwitched }
             if lastSeen > circumstances.began { return .stays }
-            if circumstances.isStopped { return .isSuspect }
+            // Auth has verified the address of a mailbox: a refusal without a reason is rather that of a wrong server.
+            if circumstances.isStopped || platform == .email { return .isSuspect }
             if !hasSucceeded {
                 guard platform == .apns, !hasSwitched else { return ends(.gone) }
                 environment = environment == .sandbox ? .production : .sandbox

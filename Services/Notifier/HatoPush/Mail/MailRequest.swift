@@ -13,7 +13,8 @@ struct MailRequest: Sendable {
     /// Of all texts of a digest but the newest one, which is always there.
     private static let textsBytesMax = 64 << 10
 
-    /// Throws `MailFieldError` when the notification has no text, or one that is too long.
+    /// Where no notification has a text in the language of the mailbox, it says that there is something new. Throws
+    /// `MailFieldError` when there is none, or a text is too long.
     init(_ delivery: Delivery, to mailbox: Mailbox, from credentials: MailCredentials) throws(MailFieldError) {
         let content = delivery.content
         var digest =
@@ -35,7 +36,8 @@ struct MailRequest: Sendable {
             ]
             (subject, text) = (title + count, lines.compactMap(\.self).joined(separator: "\n\n"))
         } else {
-            guard digest.withheld > 0 else { throw MailFieldError("text", "is missing") }
+            if content.digest != nil { others += digest.entries.count }
+            guard others > 0 else { throw MailFieldError("text", "is missing") }
             subject = language.new(others, isAtLeast: digest.isAtLeast)
             text = subject + "\n"
         }

@@ -6,6 +6,7 @@ import HatoMail
 /// |---|---|
 /// | 250 to the content | delivered |
 /// | 4xx to this message, no connection, 421 | tried again |
+/// | none after the content | tried again after the pause of its thread: the server may have it |
 /// | 5xx before the recipient, a password or TLS that is refused | the server refuses us: the app's e-mails wait |
 /// | 5xx to the recipient with 5.1.1, 5.1.2, 5.1.3, 5.1.6, 5.1.10 or 5.2.1 | the mailbox is gone |
 /// | 550, 551 or 553 to the recipient without such a code | the address is refused: gone, or our mistake |
@@ -17,7 +18,13 @@ struct MailResponse: Sendable, Hashable {
     /// Not shown: a server repeats the address.
     var mailbox: Mailbox
 
+    /// A server that checks contents for long has taken what it did not reply to in time.
+    private static let unknownPause = Duration.seconds(600)
+
     private static let goneCodes: Set = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"]
+
+    /// Shorter local parts stand in words that have nothing to do with them.
+    private static let localBytesMin = 3
 
     var deliveryOutcome: DeliveryOutcome {
         switch outcome {
@@ -29,6 +36,9 @@ struct MailResponse: Sendable, Hashable {
 
     private func temporary(_ failure: MailFailure) -> DeliveryOutcome {
         if failure.step == .waiting { return .postponed(response(failure)) }
+        if failure.step == .content, failure.code == nil {
+            return .failed(response(failure), retryAfter: Self.unknownPause)
+        }
         guard failure.concernsServer else { return .failed(response(failure, failure.code), retryAfter: nil) }
         // Without a status it is a failure of the provider, whatever the code.
         return Self.isRefusal(failure)
@@ -65,7 +75,9 @@ struct MailResponse: Sendable, Hashable {
     private func response(_ failure: MailFailure, _ status: Int? = nil) -> DeliveryResponse {
         let address = mailbox.address.lowercased()
         let words = failure.description.split(separator: " ", omittingEmptySubsequences: false)
-        let text = words.map { $0.lowercased().contains(address) ? "(the address)" : String($0) }
+        let local = address.split(separator: "@").first.map(String.init) ?? address
+        let hidden = local.utf8.count >= Self.localBytesMin ? local : address
+        let text = words.map { $0.lowercased().contains(hidden) ? "(the address)" : String($0) }
         return DeliveryResponse(status: status, error: text.joined(separator: " "))
     }
 }
