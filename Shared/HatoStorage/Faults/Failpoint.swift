@@ -67,6 +67,8 @@ package enum Failpoint: String, CaseIterable, Sendable {
     case pushAfterResponse = "push.afterResponse"
     /// A page of the deliveries to many devices is durable; more are to come, or its job has ended.
     case pushAfterPage = "push.afterPage"
+    /// The effect of an action is done in the tree, or refused there; that is not recorded.
+    case pushAfterEffect = "push.afterEffect"
 
     /// A look-up or a scan of rows begins.
     case storeRead = "store.read"
@@ -76,7 +78,7 @@ package enum Failpoint: String, CaseIterable, Sendable {
         switch self {
         case .commitBeforePublish, .commitAfterPublish, .commitBeforeAnswer, .commitAfterAnswer, .eventsBeforeSend,
             .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename, .mailBeforeSend,
-            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse, .pushAfterPage:
+            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse, .pushAfterPage, .pushAfterEffect:
             false
         default: true
         }

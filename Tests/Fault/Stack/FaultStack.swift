@@ -136,14 +136,18 @@ final class FaultStack: Sendable {
         return text.split(separator: "\n").first.map(String.init) ?? ""
     }
 
+    func program(_ part: Part) -> Program? { programs[part]?.program }
+
     /// `kill -9` and a new start; returns when the part is ready again.
-    func killAndRestart(_ part: Part) async throws {
+    ///
+    /// - Parameter failpoints: the faults of the new run.
+    func killAndRestart(_ part: Part, failpoints: String? = nil) async throws {
         guard let (program, arguments) = programs[part] else { return }
         await program.kill()
         let places =
             part == .everything
             ? ports.flatMap { ["--\($0.key.rawValue)-port", String($0.value)] } : ["--port", String(ports[part] ?? 0)]
-        _ = try await program.start(arguments + places)
+        _ = try await program.start(arguments + places, failpoints: failpoints)
     }
 
     private func stop() async {

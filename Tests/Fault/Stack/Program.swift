@@ -81,6 +81,9 @@ actor Program {
         return ready
     }
 
+    /// Whether it was started and has not ended.
+    var isRunning: Bool { process?.isRunning == true }
+
     /// `kill -9`; returns when the process is gone.
     func kill() async {
         guard let process = process.take() else { return }

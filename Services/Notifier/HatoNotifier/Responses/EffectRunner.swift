@@ -106,6 +106,7 @@ actor EffectRunner {
         let outcome = await performer.perform(effect, isFirst: isFirst)
         // Cut off by the end of the process: it is tried again after the next start.
         if Task.isCancelled, !outcome.isEnd { return }
+        Failpoint.pushAfterEffect.pass()
         switch outcome {
         case .done, .refused: keyProblem = nil
         case .keyRefused(let reason): keyProblem = reason

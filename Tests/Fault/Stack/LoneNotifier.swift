@@ -1,0 +1,73 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+
+/// `hato-notifier serve` alone, with devices that are registered at a receiver.
+final class LoneNotifier {
+    let folder: String
+    let program: Program
+    private let receiver: RepeatingReceiver
+    private let key = UUID().uuidString + UUID().uuidString
+    private var port = 0
+    private(set) var devices: [String] = []
+
+    init(_ receiver: RepeatingReceiver) throws {
+        self.receiver = receiver
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("hato-push-fault-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        _ = FileManager.default.createFile(
+            atPath: "\(folder)/admin-key", contents: Data("\(key)\n".utf8), attributes: [.posixPermissions: 0o600])
+        program = try Program("hato-notifier", logFile: "\(folder)/notifier.log")
+    }
+
+    /// - Parameter page: how many deliveries are made at once; nil: as many as by default.
+    func start(failpoints: String? = nil, page: Int? = nil) async throws {
+        // Neither auth nor messages is needed by what an administrator sends.
+        let pages = page.map { ["--deliveries-at-once-max", "\($0)"] } ?? []
+        let ready = try await program.start(
+            [
+                "serve", "--data", "\(folder)/notifier", "--admin-key-file", "\(folder)/admin-key",
+                "--exit-with-stdin", "--auth", "127.0.0.1:1", "--messages", "127.0.0.1:1",
+                "--allow-private-webhooks", "--port", "0",
+            ] + pages, failpoints: failpoints)
+        port = ready["listening"]?.string?.split(separator: ":").last.flatMap { Int($0) } ?? 0
+    }
+
+    var client: RPCClient {
+        RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: port).with(credential: key))
+    }
+
+    /// Registers a device of a user for each name.
+    func registerDevices(_ names: [String], of uid: String) async throws {
+        let client = client
+        for name in names {
+            devices.append(try await client.call(Notifier.Devices.Register(url: receiver.url(name), uid: uid)).device)
+        }
+        await client.close()
+    }
+
+    /// Kills the program when so many further deliveries have come.
+    func kill(after count: Int) -> Task<Void, Never> {
+        let (program, receiver) = (program, receiver)
+        let goal = receiver.count + count
+        return Task {
+            try? await eventually("\(goal) deliveries", within: FaultSettings.patience) { receiver.count >= goal }
+            await program.kill()
+        }
+    }
+}
+
+/// A moment at which a program is killed.
+struct KillPlace {
+    /// That of a failpoint; nil: it is killed from outside, after some deliveries.
+    var name: String?
+    /// At which passing, or after how many deliveries.
+    var count: Int
+
+    /// For the environment of the program.
+    var failpoints: String? { name.map { "\($0)=kill@\(count)" } }
+    var text: String { failpoints ?? "kill after \(count) deliveries" }
+}
