@@ -229,6 +229,27 @@ import Testing
         await notifier.stop()
     }
 
+    /// The number of the tree stays, and would come with the push that is not sent.
+    @Test func aMessageThatIsDeletedBeforeItIsAcceptedLeavesTheNumberOfTheTree() async throws {
+        let store = try MemoryStore()
+        try await addDevices(of: "u2", to: store)
+        let notifier = try await started(store: store)
+        try await setChatTrigger(notifier)
+        let gate = Gate()
+        notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
+        notifier.messages.commit { _ in [change("m1", .created), unread("u2", 3)] }
+        try await eventually("it is being handled") { notifier.messages.reads.contains("/users/u1/name") }
+        let version = notifier.messages.commit { _ in [change("m1", .deleted)] }
+        try await eventually("it was read") {
+            try store.snapshot().record(CursorRecord.self, CursorRecord.key("default"))?.version == version
+        }
+        gate.open()
+        try await eventually("the badge arrived") { channels.allSatisfy { !$0.deliveries.isEmpty } }
+        for channel in channels { #expect(channel.deliveries.map(\.content.hato.badge) == [3]) }
+        #expect(!channels.contains { $0.deliveries.contains { $0.content.text.body != nil } })
+        await notifier.stop()
+    }
+
     /// A deletion between two parts of the recipients leaves none of them with it.
     @Test func aDeletionBetweenPartsReachesAllRecipients() async throws {
         let clock = TestClock()

@@ -311,8 +311,22 @@ import Testing
         try await outbox.record(ScriptedChannel.busy, of: leases[1])
         #expect(try await outbox.states(of: id) == [.delivered, .dropped])
         let device = leases[0].delivery.content.device
-        #expect(try await round(outbox, of: device).map(\.hato.withdraw) == [[id]])
+        let silent = try await round(outbox, of: device)
+        // It came with the badge 1, after the 0 of the first silent push.
+        #expect(leases[0].delivery.content.appearance.badge == 1)
+        #expect(silent.map(\.hato.withdraw) == [[id]] && silent.map(\.hato.badge) == [0])
         #expect(try await round(outbox).isEmpty && outbox.pending == 0)
+    }
+
+    /// A number of the tree that no push has brought yet, since the message that raised it was taken back.
+    @Test func aWithdrawnMessageThatTheTreeCountsLeavesItsBadge() async throws {
+        let outbox = try await outbox(MemoryStore())
+        try await set(1, in: outbox)
+        let id = try await send("1", outbox) { $0.isCounted = false }
+        try await outbox.change { _ = try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
+        try await withdraw(outbox)
+        #expect(try await outbox.states(of: id) == [.dropped, .dropped])
+        #expect(try await round(outbox).map(\.hato.badge) == [1])
     }
 
     @Test func aWithdrawnAttemptIsNotMadeAgainAfterARestart() async throws {

@@ -97,6 +97,7 @@ struct Acceptance {
             let isRead = try isWithdrawn || ThreadSteps.isRead(new, by: recipient.uid, in: &draft)
             if isRead || recipient.isPresent {
                 delivery.drop(in: &draft)
+                if isWithdrawn { try ThreadSteps.skip(new, to: recipient.uid, in: &draft) }
             } else {
                 try delivery.enqueue(in: &draft)
             }

@@ -49,6 +49,15 @@ enum ThreadSteps {
         return false
     }
 
+    /// A notification is not sent to a user since it was withdrawn. The tree may count it still, and no push has brought
+    /// that number.
+    static func skip(_ new: NewNotification, to uid: String, in draft: inout OutboxDraft) throws {
+        guard !new.isCounted, !uid.isEmpty, let thread = new.options?.thread else { return }
+        let place = UserThread(uid: uid, thread: thread)
+        guard try draft.threads.count(of: place, draft.transaction) > 0 else { return }
+        draft.threads.push(to: .user(uid)) { $0.concernsAll() }
+    }
+
     /// Forgets what leads to a notification that is forgotten.
     static func forget(_ notification: NotificationRecord, _ deliveries: [DeliveryRecord], in draft: inout OutboxDraft)
         throws
@@ -175,8 +184,11 @@ enum ThreadSteps {
             NotificationRecord.self, NotificationRecord.key(delivery.notification))
         draft.threads.push(to: receiver) { push in
             push.add(delivery.notification, at: [delivery.device])
+            guard let thread = notification?.options?.thread else { return }
             // Android knows it by its thread.
-            if let thread = notification?.options?.thread { push.clear(thread) }
+            push.clear(thread)
+            // It came with the badge of the time when it was sent, perhaps after a newer one.
+            push.content.hasBadge = true
         }
     }
 

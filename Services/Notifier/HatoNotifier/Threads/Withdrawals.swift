@@ -184,10 +184,12 @@ private struct WithdrawalPage {
         let hasFallen =
             try row.isCounted && draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
         let isLast = try draft.transaction.keys(ShownRecord.prefix(place), limit: 2).count < 2
-        guard hasFallen || !devices.isEmpty else { return }
+        // The tree may count it still: a device that did not get it does not have that number.
+        let isInTree = try !row.isCounted && draft.threads.count(of: place, draft.transaction) > 0
+        guard hasFallen || isInTree || !devices.isEmpty else { return }
         draft.threads.push(to: .user(uid)) { push in
             push.add(id, at: devices)
-            if hasFallen { push.concernsAll() }
+            if hasFallen || isInTree { push.concernsAll() }
             if isLast { push.clear(thread) }
         }
     }
