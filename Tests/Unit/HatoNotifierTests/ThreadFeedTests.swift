@@ -250,6 +250,21 @@ import Testing
         await notifier.stop()
     }
 
+    /// The push that would have brought the number waits when its message is taken back.
+    @Test func aWithdrawnMessageLeavesTheNumberOfTheTree() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), TestClock())
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.change { try ThreadSteps.setCount(1, of: UserThread(uid: "u1", thread: "c1"), in: &$0) }
+        var new = outbox.notification("1")
+        (new.isCounted, new.options) = (false, Notifier.DeliveryOptions())
+        new.options?.thread = "c1"
+        let id = try #require(try await outbox.accept(new).notification)
+        let withdrawals = Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        _ = try await withdrawals.withdraw(.notification(id)) { _ = try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
+        #expect(try await outbox.states(of: id) == [.dropped])
+        #expect(try await outbox.lease(limit: 10).leases.map(\.delivery.content.hato.badge) == [1])
+    }
+
     /// A deletion between two parts of the recipients leaves none of them with it.
     @Test func aDeletionBetweenPartsReachesAllRecipients() async throws {
         let clock = TestClock()

@@ -318,17 +318,6 @@ import Testing
         #expect(try await round(outbox).isEmpty && outbox.pending == 0)
     }
 
-    /// A number of the tree that no push has brought yet, since the message that raised it was taken back.
-    @Test func aWithdrawnMessageThatTheTreeCountsLeavesItsBadge() async throws {
-        let outbox = try await outbox(MemoryStore())
-        try await set(1, in: outbox)
-        let id = try await send("1", outbox) { $0.isCounted = false }
-        try await outbox.change { _ = try ThreadSteps.beginWithdrawal(of: id, in: &$0) }
-        try await withdraw(outbox)
-        #expect(try await outbox.states(of: id) == [.dropped, .dropped])
-        #expect(try await round(outbox).map(\.hato.badge) == [1])
-    }
-
     @Test func aWithdrawnAttemptIsNotMadeAgainAfterARestart() async throws {
         let store = try MemoryStore()
         let outbox = try await outbox(store)

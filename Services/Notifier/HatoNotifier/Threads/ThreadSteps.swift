@@ -49,8 +49,8 @@ enum ThreadSteps {
         return false
     }
 
-    /// A notification is not sent to a user since it was withdrawn. The tree may count it still, and no push has brought
-    /// that number.
+    /// A notification is not sent to a user since it was withdrawn. The tree may count it still, and no push has
+    /// brought that number.
     static func skip(_ new: NewNotification, to uid: String, in draft: inout OutboxDraft) throws {
         guard !new.isCounted, !uid.isEmpty, let thread = new.options?.thread else { return }
         let place = UserThread(uid: uid, thread: thread)
