@@ -47,9 +47,7 @@ struct DeliveryAdmission {
             return nil
         }
         if delivery.machine.isUntried {
-            var pacing = delivery.pacing ?? Pacing(isPaced: true)
-            let turn = pace.turn(of: &pacing, at: delivery.device, of: delivery.uid, now: draft.now)
-            delivery.pacing = pacing
+            let turn = pace.turn(of: &delivery, now: draft.now)
             if turn > draft.now {
                 hold(delivery, until: turn, by: .rate, &draft)
                 return nil

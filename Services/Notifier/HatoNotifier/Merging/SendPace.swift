@@ -24,17 +24,31 @@ final class SendPace: Sendable {
         user = BucketRate(burst: Int64(limits.userBurstMax), interval: Int64(limits.userIntervalMs))
     }
 
+    /// Turns that are given in advance, in intervals. Those further away may come back when others go as one, and
+    /// what was given a turn behind them would wait for nothing.
+    private static let intervalsMax: Int64 = 20
+    /// The longest time in milliseconds after which one without a turn asks again.
+    private static let pauseMax: Int64 = 60_000
+
     /// When a delivery has its turn, at `now` or later: at its device, and once it has that, at its user. Without a
-    /// user (empty `uid`) only the device counts. Writes down the turns that it is given.
-    func turn(of pacing: inout Pacing, at device: String, of uid: String, now: Int64) -> Int64 {
-        state.withLock { state in
-            let turn = pacing.turn ?? Self.turn(in: &state.devices, of: device, now: now, self.device)
-            pacing.turn = turn
+    /// user (empty `uid`) only the device counts. Writes down the turns that it is given. When its turn would be far
+    /// away it gets none, and this is when it asks again: soon at first, then after as long as it has waited.
+    func turn(of delivery: inout DeliveryRecord, now: Int64) -> Int64 {
+        var pacing = delivery.pacing ?? Pacing(isPaced: true)
+        let (name, uid, age) = (delivery.device, delivery.uid, max(0, now - delivery.createdAt))
+        let goesAt = state.withLock { state in
+            pacing.turn = pacing.turn ?? Self.turn(in: &state.devices, of: name, at: (now, age), device)
+            guard let turn = pacing.turn else { return now + Self.pause(of: device, age: age) }
             guard turn <= now, !uid.isEmpty else { return turn }
-            let userTurn = pacing.userTurn ?? Self.turn(in: &state.users, of: uid, now: now, user)
-            pacing.userTurn = userTurn
-            return userTurn
+            pacing.userTurn = pacing.userTurn ?? Self.turn(in: &state.users, of: uid, at: (now, age), user)
+            return pacing.userTurn ?? now + Self.pause(of: user, age: age)
         }
+        delivery.pacing = pacing
+        return goesAt
+    }
+
+    private static func pause(of rate: BucketRate, age: Int64) -> Int64 {
+        min(pauseMax, max(2 * rate.interval, age))
     }
 
     /// The turns that a delivery still waits for are not needed; what it had its turn for is used.
@@ -45,12 +59,16 @@ final class SendPace: Sendable {
         }
     }
 
+    /// Nil when it is far away. The longer one waits, the further away it may be: what comes later does not pass it
+    /// for ever.
     private static func turn(
-        in buckets: inout [String: TokenBucket], of name: String, now: Int64, _ rate: BucketRate
-    ) -> Int64 {
+        in buckets: inout [String: TokenBucket], of name: String, at time: (now: Int64, age: Int64), _ rate: BucketRate
+    ) -> Int64? {
+        let (now, age) = time
         guard rate.interval > 0 else { return now }
         var bucket = buckets[name] ?? TokenBucket()
         let turn = bucket.next(at: now, rate)
+        guard turn - now <= intervalsMax * rate.interval + age else { return nil }
         bucket.take(at: now, rate)
         buckets[name] = bucket
         bound(&buckets, at: now)

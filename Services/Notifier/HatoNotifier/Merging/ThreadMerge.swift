@@ -105,6 +105,7 @@ struct ThreadMerge {
     private func rows(_ prefix: RecordKey, count: Int, _ draft: inout OutboxDraft) throws -> Page {
         let rows = try draft.transaction.rows(prefix, limit: count + 1)
         var page = Page(isLast: rows.count <= count)
+        var mutes: [String: Bool] = [:]
         for row in rows.prefix(count) {
             let key = RecordKey(bytes: row.value)
             guard let delivery = try draft.transaction.readable(DeliveryRecord.self, key), delivery.threadKey == row.key
@@ -122,6 +123,11 @@ struct ThreadMerge {
             var ended = delivery
             if case .finish = ended.machine.timePassed(at: draft.now) {
                 try draft.leaveLane(ended, from: delivery.dueKey)
+            } else if key != head.key, try isMuted(delivery, &mutes, &draft),
+                case .finish = ended.machine.ended(because: .muted, at: draft.now)
+            {
+                // As the newest, it would take all others with it.
+                try draft.leaveLane(ended, from: delivery.dueKey)
             } else {
                 page.waiting.append(key == head.key ? head : delivery)
             }
@@ -130,7 +136,21 @@ struct ThreadMerge {
         return page
     }
 
-    /// The newest one with what the others had: their counts, and the first turns.
+    /// Whether the user has muted the thread of one that counts no others. `mutes`: what is known.
+    private func isMuted(
+        _ delivery: DeliveryRecord, _ mutes: inout [String: Bool], _ draft: inout OutboxDraft
+    ) throws -> Bool {
+        guard delivery.pacing?.merged == nil, let thread = delivery.pacing?.thread else { return false }
+        if let known = mutes[thread] { return known }
+        let preferences = try draft.known.record(of: delivery.uid, in: draft.transaction)
+        let isMuted =
+            try preferences?.hasMutes == true
+            && PreferenceReading(draft.transaction).isMuted(thread, for: delivery.uid, at: draft.now)
+        mutes[thread] = isMuted
+        return isMuted
+    }
+
+    /// The newest one with what the others had: their counts, the first turns, and the latest end.
     private func survivor(
         _ newest: DeliveryRecord, of page: Page, with turns: Pacing?, at now: Int64
     ) -> DeliveryRecord {
@@ -139,6 +159,7 @@ struct ThreadMerge {
         survivor.pacing = survivor.pacing?.merging(count).with(turnsOf: turns)
             .with(isNext: page.isLast && turns?.turn.map { $0 <= now } == true)
         _ = survivor.machine.waited(because: hold)
+        for other in page.waiting { survivor.machine.lasts(until: other.machine.expiresAt) }
         return survivor
     }
 

@@ -96,14 +96,18 @@ struct SendToDeviceMethods: NotifierMethods {
 }
 
 extension DeliveryRecord {
-    /// Why it ended undelivered, in the old call's words; nil when it was delivered or goes on.
-    fileprivate var problem: Notifier.SendToDevice.Problem? {
+    /// Why it ended undelivered, in the old call's words; nil when it was delivered, goes on or is not wanted.
+    var problem: Notifier.SendToDevice.Problem? {
         let said = machine.lastAttempt?.error ?? machine.reason ?? ""
         switch (machine.state, machine.reason, machine.lastAttempt?.status) {
         case (.pending, _, _), (.leased, _, _), (.delivered, _, _): return nil
         case (_, "device_gone", 400): return .init(.invalidToken, said)
         case (_, "device_gone", 403): return .init(.otherProject, said)
         case (_, "device_gone", _): return .init(.tokenGone, said)
+        // FCM, too, returned an id for what a phone did not show; callers send again what is `unavailable`.
+        case (.dropped, "off", _), (.dropped, "muted", _), (.dropped, "quiet", _), (.dropped, "coalesced", _),
+            (.dropped, "collapsed", _):
+            return nil
         case (_, "rejected", nil): return .init(.tooLarge, said)
         case (_, "rejected", _): return .init(.invalidMessage, said)
         default: return .init(.unavailable, said)

@@ -142,6 +142,11 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         return .waitUntil(time)
     }
 
+    /// It counts another one, which would have expired then.
+    mutating func lasts(until end: Int64) {
+        if state == .pending { expiresAt = max(expiresAt, end) }
+    }
+
     /// A newer one of its thread counts it.
     mutating func coalesced(at now: Int64) -> Action {
         guard state == .pending else { return .ignore }

@@ -81,10 +81,15 @@ struct DeliveryRecord: FieldObject {
     var isHeldBack: Bool { machine.state == .pending && machine.isUntried }
 
     /// The same in the place of an older one with its collapse key, which was held back: it waits as long, and counts
-    /// what the older one counted, if it is of the same thread. The older one's turns are its own, if it has none.
+    /// the older one, if it is of the same thread, and what went into it. The older one's turns are its own, if it has none.
     func takingPlace(of former: inout DeliveryRecord) -> DeliveryRecord {
-        guard let hold = former.machine.hold, pacing?.passing == former.pacing?.passing else { return self }
         var delivery = self
+        guard let hold = former.machine.hold, pacing?.passing == former.pacing?.passing else {
+            if let merged = former.pacing?.merged {
+                delivery.pacing = (pacing ?? Pacing(isPaced: true)).merging(merged)
+            }
+            return delivery
+        }
         _ = delivery.machine.held(until: former.machine.time, by: hold)
         let isSameThread = threadPrefix != nil && threadPrefix == former.threadPrefix
         var pacing = pacing ?? Pacing(isPaced: true)
@@ -92,7 +97,7 @@ struct DeliveryRecord: FieldObject {
             pacing = pacing.with(turnsOf: former.pacing)
             former.pacing = former.pacing?.with(turnsOf: nil)
         }
-        delivery.pacing = pacing.merging(isSameThread ? former.pacing?.count ?? 1 : 0)
+        delivery.pacing = pacing.merging(isSameThread ? former.pacing?.count ?? 1 : former.pacing?.merged ?? 0)
         return delivery
     }
 
