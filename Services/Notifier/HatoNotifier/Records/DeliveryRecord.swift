@@ -81,7 +81,8 @@ struct DeliveryRecord: FieldObject {
     var isHeldBack: Bool { machine.state == .pending && machine.isUntried }
 
     /// The same in the place of an older one with its collapse key, which was held back: it waits as long, and counts
-    /// the older one, if it is of the same thread, and what went into it. The older one's turns are its own, if it has none.
+    /// the older one, if it is of the same thread, and what went into it. The older one's turns are its own, if it has
+    /// none.
     func takingPlace(of former: inout DeliveryRecord) -> DeliveryRecord {
         var delivery = self
         guard let hold = former.machine.hold, pacing?.passing == former.pacing?.passing else {
