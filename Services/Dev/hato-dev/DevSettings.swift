@@ -80,8 +80,11 @@ enum DevSettings {
                 "apps-file", .file,
                 help: "file with the credentials of apps for APNs, FCM, Web Push and e-mail, in YAML")
         ] + digests.map(\.setting)
-        + NotifierLimits.all.filter { $0.name == "pending-max" }.map { Setting($0) }
+        + NotifierLimits.all.filter { reachable.contains($0.name) }.map { Setting($0) }
         + ResolverLimits.all.map { Setting($0) }
+
+    /// Tests that count pushes switch the pace off.
+    private static let reachable: Set<String> = ["pending-max", "device-interval-ms", "user-interval-ms"]
 
     /// Applies the settings about slow operations, and those that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {

@@ -28,7 +28,9 @@ struct DayOfChats {
         }
         let result: Result<Void, any Error>
         do {
-            let arguments = ["--rules", "chat", "--triggers", "chat", "--apps-file", firebase.appsFile]
+            // Each message is shown by itself, so that the model need not know when pushes merge.
+            let pace = ["--device-interval-ms", "0", "--user-interval-ms", "0"]
+            let arguments = ["--rules", "chat", "--triggers", "chat", "--apps-file", firebase.appsFile] + pace
             try await TestStack.run(arguments) { stack in
                 var random = SeededRandom(seed: seed)
                 let plan = try DayPlan(&random)
