@@ -5,8 +5,8 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// `kill -9` of the notifier while users reply to notifications: each reply is in the chat once, also when the notifier
-/// is killed after the write to the tree and before its record.
+/// `kill -9` of the notifier while users reply to notifications: each reply is in the chat once, or reported to the URL
+/// of its action under one id, also when the notifier is killed after the effect and before its record.
 @Suite("Replies while the notifier is killed", .serialized, .timeLimit(.minutes(30)))
 struct ReplyKillTests {
     private static let places: [(String?, ClosedRange<Int>)] = [
@@ -64,7 +64,9 @@ private final class RepliedChat: Sendable {
             id: "REPLY", title: .init("Reply"),
             effect: .init(
                 push: .init(path: Self.path, value: ["senderId": "{uid}", "text": "{text}"])))
-        _ = try await notifier.call(Notifier.Categories.Set(.init(id: "REPLIED", actions: [reply])))
+        let report = Notifier.CategoryAction.reply(
+            id: "REPORT", title: .init("Report"), effect: .webhook(receiver.url("reports")))
+        _ = try await notifier.call(Notifier.Categories.Set(.init(id: "REPLIED", actions: [reply, report])))
         var members: [Member] = []
         for number in 0..<4 {
             let uid = try #require(try await auth.call(Auth.SignUp()).session).uid
@@ -138,6 +140,11 @@ private final class RepliedChat: Sendable {
         await client.close()
     }
 
+    /// Every second one is reported.
+    private static func action(_ title: String) -> String {
+        title.last?.wholeNumberValue?.isMultiple(of: 2) == true ? "REPLY" : "REPORT"
+    }
+
     private func request(_ title: String, to member: Int) -> Notifier.Send {
         var send = Notifier.Send(to: .init(uids: [members[member].uid]), notification: .init(title: title))
         (send.idempotencyKey, send.category) = (title, "REPLIED")
@@ -153,13 +160,20 @@ private final class RepliedChat: Sendable {
     ) async throws -> Notifier.Respond.Result {
         let reply = try #require(self.reply(to: title, member))
         var respond = Notifier.Respond(
-            notification: reply.notification, action: "REPLY", replyToken: reply.token)
+            notification: reply.notification, action: Self.action(title), replyToken: reply.token)
         respond.text = title
         return try await client.call(respond)
     }
 
-    /// Each reply stands in the tree once, as that of its member, and each notification came to its device.
+    /// Each reply stands in the tree once, as that of its member, or was reported under one id, and each notification
+    /// came to its device.
     func check() async throws {
+        let reported = titles.withLock { $0.flatMap(\.self) }.filter { Self.action($0) == "REPORT" }
+        try await eventually("\(reported.count) reports", within: FaultSettings.patience) {
+            receiver.reports.count == reported.count
+        }
+        #expect(Set(receiver.reports.keys) == Set(reported))
+        for (title, ids) in receiver.reports { #expect(ids.count == 1, "\(title) was reported as \(ids)") }
         let client = stack.client(.messages)
         let node = try await client.call(Messages.Get(path: try TreePath(Self.path)))
         await client.close()
@@ -167,9 +181,9 @@ private final class RepliedChat: Sendable {
         for (member, titles) in titles.withLock({ $0 }).enumerated() {
             let uid = members[member].uid
             let replies = messages.filter { $0["senderId"]?.string == uid }.compactMap { $0["text"]?.string }
-            #expect(replies.sorted() == titles.sorted(), "member \(member)")
+            #expect(replies.sorted() == titles.filter { Self.action($0) == "REPLY" }.sorted(), "member \(member)")
             #expect(receiver.titles(of: members[member].device).sorted() == titles.sorted(), "member \(member)")
         }
-        #expect(messages.count == count)
+        #expect(messages.count == count - reported.count)
     }
 }

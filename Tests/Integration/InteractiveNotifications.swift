@@ -157,6 +157,43 @@ struct InteractiveNotifications {
         }
     }
 
+    @Test func acceptingIsReportedOnceToTheAddressOfItsEffect() async throws {
+        try await running { part in
+            let receiver = try await SignedReceiver()
+            let fune = try #require(try await part.call(Auth.SignUp(displayName: "フネ"), of: .auth).session)
+            for token in ["phone", "tablet"] { try await part.addPhone(token, of: fune) }
+            var accept = Notifier.CategoryAction(id: "ACCEPT", title: .init("承認"))
+            accept.effect = .webhook(receiver.url)
+            let set = Notifier.Categories.Set(.init(id: "MARRY_ME", actions: [accept]))
+            let shown = try #require(try await part.call(set, as: .administrator).webhooks?.first)
+            var send = Notifier.Send(
+                to: .init(uids: [fune.uid]), notification: .init(body: "ぼくと結婚してください!"))
+            (send.category, send.data) = ("MARRY_ME", ["ring": "gold"])
+            let id = try await part.call(send, as: .administrator).notification
+            // Nothing waits for the receiver.
+            await receiver.stop()
+            for phone in ["phone", "tablet", "phone"] {
+                #expect(try await part.respond(phone, "ACCEPT") == .init(effect: .done))
+            }
+            try await receiver.start()
+            let client = part.stack.client(.notifier, as: .administrator)
+            try await eventually("all is delivered") { try await client.call(Notifier.Stats()).pending == 0 }
+            let report = try #require(receiver.received.first)
+            #expect(Set(receiver.received.map(\.id)).count == 1)
+            #expect(report.isSigned(with: try #require(shown.secret)))
+            let body = try JSONParser.parse(report.body)
+            #expect(body["type"] == "notification.action" && body["data"]?["notification"]?.string == id)
+            #expect(body["data"]?["uid"]?.string == fune.uid && body["data"]?["action"] == "ACCEPT")
+            #expect(body["data"]?["category"] == "MARRY_ME" && body["data"]?["data"] == ["ring": "gold"])
+            var list = Notifier.Outbox.List()
+            list.device = shown.device
+            let deliveries = try await client.call(list).deliveries
+            #expect(deliveries.map(\.state) == [.delivered] && deliveries.first?.delivery == report.id)
+            await client.close()
+            await receiver.stop()
+        }
+    }
+
     @Test func repliesOfTheChatTriggerAreInTheChatOnce() async throws {
         try await running(["--rules", "chat", "--triggers", "chat"]) { part in
             var users: [Auth.Session] = []

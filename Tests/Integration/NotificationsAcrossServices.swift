@@ -1,10 +1,6 @@
-import Crypto
-import Foundation
 import HatoModel
 import HatoRPC
-import HatoRuntime
 import HatoTesting
-import Synchronization
 import Testing
 
 /// A write in messages becomes a webhook of the notifier, for users of auth.
@@ -22,7 +18,7 @@ struct NotificationsAcrossServices {
     /// Two members of a chat with a receiver each, and a trigger for the chat's messages; returns the other member's
     /// secret.
     private func furnish(
-        _ stack: TestStack, _ author: (Auth.Session, Receiver), _ other: (Auth.Session, Receiver)
+        _ stack: TestStack, _ author: (Auth.Session, SignedReceiver), _ other: (Auth.Session, SignedReceiver)
     ) async throws -> String {
         let messages = stack.client(.messages, as: .administrator)
         _ = try await messages.call(
@@ -51,7 +47,7 @@ struct NotificationsAcrossServices {
 
     @Test func theOtherMemberGetsOneSignedNotificationAndTheAuthorNone() async throws {
         try await TestStack.run { stack in
-            let (author, other) = (try await Receiver(), try await Receiver())
+            let (author, other) = (try await SignedReceiver(), try await SignedReceiver())
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
             let secret = try await furnish(stack, (writer, author), (reader, other))
             try await push(stack, writer, "ただいま")
@@ -78,7 +74,7 @@ struct NotificationsAcrossServices {
 
     @Test func onlyMatchingChangesAreNotified() async throws {
         try await TestStack.run { stack in
-            let receiver = try await Receiver()
+            let receiver = try await SignedReceiver()
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
             let devices = stack.client(.notifier)
             _ = try await devices.call(Notifier.Devices.Register(url: receiver.url), credential: reader.idToken)
@@ -112,7 +108,7 @@ struct NotificationsAcrossServices {
 
     @Test func anImportFiresNoTriggersIfRequested() async throws {
         try await TestStack.run { stack in
-            let (author, other) = (try await Receiver(), try await Receiver())
+            let (author, other) = (try await SignedReceiver(), try await SignedReceiver())
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
             _ = try await furnish(stack, (writer, author), (reader, other))
             let messages = stack.client(.messages, as: .administrator)
@@ -133,7 +129,7 @@ struct NotificationsAcrossServices {
 
     @Test func everyMessageOfALargeWriteAndOfItsRemovalIsNotified() async throws {
         try await TestStack.run { stack in
-            let (author, other) = (try await Receiver(), try await Receiver())
+            let (author, other) = (try await SignedReceiver(), try await SignedReceiver())
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
             _ = try await furnish(stack, (writer, author), (reader, other))
             let administrator = stack.client(.notifier, as: .administrator)
@@ -181,63 +177,5 @@ struct NotificationsAcrossServices {
             #expect(await code(Notifier.Devices.List()) == nil)
             await client.close()
         }
-    }
-}
-
-/// A receiver of webhooks that can be stopped and started again on its port.
-private final class Receiver: Sendable {
-    struct Received: Sendable {
-        var id: String
-        var timestamp: String
-        var signature: String
-        var body: [UInt8]
-
-        var text: String? { (try? JSONParser.parse(body))?["data"]?["body"]?.string }
-
-        /// The beginning of its text.
-        var number: Int? { text.flatMap { Int($0.prefix { $0 != " " }) } }
-
-        /// By the text of Standard Webhooks, without the code that signed.
-        func isSigned(with secret: String) -> Bool {
-            guard let key = Data(base64Encoded: String(secret.dropFirst("whsec_".count))) else { return false }
-            let message = Data("\(id).\(timestamp).".utf8) + body
-            let code = HMAC<SHA256>.authenticationCode(for: message, using: SymmetricKey(data: key))
-            return signature.split(separator: " ").contains("v1,\(Data(code).base64EncodedString())")
-        }
-    }
-
-    private struct State {
-        var received: [Received] = []
-        var listener: HTTPListener?
-        var port = 0
-    }
-
-    private let state = Mutex(State())
-
-    init() async throws { try await start() }
-
-    var url: String { "http://127.0.0.1:\(state.withLock { $0.port })/hook" }
-    var received: [Received] { state.withLock { $0.received } }
-
-    func start() async throws {
-        let listener = try await HTTPListener(host: "127.0.0.1", port: state.withLock { $0.port }) { request in
-            let received = Received(
-                id: request.header("webhook-id") ?? "", timestamp: request.header("webhook-timestamp") ?? "",
-                signature: request.header("webhook-signature") ?? "", body: request.body)
-            self.state.withLock { $0.received.append(received) }
-            return HTTPResponse(status: 204)
-        }
-        state.withLock { state in
-            state.listener = listener
-            state.port = listener.port
-        }
-    }
-
-    func stop() async {
-        let listener = state.withLock { state in
-            defer { state.listener = nil }
-            return state.listener
-        }
-        await listener?.stop()
     }
 }

@@ -29,6 +29,31 @@ public struct DeliveryContent: Sendable, Hashable {
     public var neutralText: String?
     /// Of an e-mail: all that it says, this text among it; nil: this text alone.
     public var digest: Digest?
+    /// Of a webhook that reports an action, `uid` being the user that chose it; nil: it is a notification.
+    public var choice: Choice?
+
+    /// The action of a notification that a user chose, beside the `data` of that notification.
+    public struct Choice: Sendable, Hashable {
+        /// The id of the notification.
+        public var notification: String
+        /// The device on which it was chosen; nil: it is not known.
+        public var device: String?
+        /// The category of the action; nil: it is not known.
+        public var category: String?
+        /// The id of the action.
+        public var action: String
+        /// What the user wrote, or the quick reply that the user chose.
+        public var text: String?
+        /// The thread of the notification.
+        public var thread: String?
+        /// When it was chosen, in milliseconds since 1970.
+        public var at: Int64
+
+        /// An action of a notification, without more.
+        public init(notification: String, action: String, at: Int64) {
+            (self.notification, self.action, self.at) = (notification, action, at)
+        }
+    }
 
     /// What an e-mail gathers of a thread, in the language of the device.
     public struct Digest: Sendable, Hashable {

@@ -97,6 +97,7 @@ extension Notifier {
         public var update: EffectWrite?
         public var read: Bool?
         public var mute: MuteDuration?
+        public var webhook: String?
 
         public static let fields = Fields<Self>(
             blank: Self(),
@@ -118,7 +119,14 @@ extension Notifier {
                 """
                 The user mutes the thread of the notification, as with `notifier.preferences.set`: for 1 to 31,622,400 \
                 seconds, or `true` for ever. A mute that lasts longer stays. Nothing is written to the tree
-                """, example: .seconds(28_800)))
+                """, example: .seconds(28_800)),
+            .optional(
+                "webhook", \.webhook,
+                """
+                The URL that gets a webhook of the type `notification.action`, which says what was chosen: https, port \
+                443 or 8443, a host on the public internet, at most 2,048 bytes, as of a device. The effect is done \
+                when the delivery is accepted: it is attempted until it expires, after 24 hours, with one `webhook-id`
+                """, example: "https://example.com/hooks/actions"))
 
         private init() {}
 
@@ -138,6 +146,12 @@ extension Notifier {
         public static func mute(_ duration: MuteDuration) -> Self {
             var effect = Self()
             effect.mute = duration
+            return effect
+        }
+        /// Calls a URL.
+        public static func webhook(_ url: String) -> Self {
+            var effect = Self()
+            effect.webhook = url
             return effect
         }
     }
@@ -228,6 +242,31 @@ extension Notifier {
     }
 }
 
+extension Notifier {
+    /// The receiver of effects `webhook`: a device without a user, the same for all effects with its URL.
+    public struct ActionReceiver: FieldObject, Hashable {
+        public var url: String
+        public var device: String
+        public var secret: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(url: "", device: ""),
+            .required("url", \.url, "The URL in its normal spelling"),
+            .required(
+                "device", \.device, "The id of the device, `dev_…`, e.g. for `notifier.devices.rotateSecret`"),
+            .optional(
+                "secret", \.secret,
+                """
+                The signing secret; present only if this call generated it: it cannot be read later, but replaced
+                """))
+
+        /// A receiver; `secret` is `whsec_` and base64.
+        public init(url: String, device: String, secret: String? = nil) {
+            (self.url, self.device, self.secret) = (url, device, secret)
+        }
+    }
+}
+
 extension Notifier.Categories {
     /// Sets a category.
     public struct Set: RPCRequest {
@@ -263,11 +302,20 @@ extension Notifier.Categories {
 
         public struct Result: FieldObject, Hashable {
             public var created: Bool
+            public var webhooks: [Notifier.ActionReceiver]?
 
             public static let fields = Fields<Self>(
                 blank: Self(created: false),
-                .required("created", \.created, "True for a new category, false for one that was there"))
-            public init(created: Bool) { self.created = created }
+                .required("created", \.created, "True for a new category, false for one that was there"),
+                .optional(
+                    "webhooks", \.webhooks,
+                    """
+                    The receivers of its effects `webhook`, each URL once. They are active from now on, if they were \
+                    disabled
+                    """))
+            public init(created: Bool, webhooks: [Notifier.ActionReceiver]? = nil) {
+                (self.created, self.webhooks) = (created, webhooks)
+            }
         }
 
         public static let example = RPCExample(Set(.example), Result(created: true))

@@ -81,7 +81,11 @@ extension Notifier {
         public static let fields = Fields<Self>(
             blank: Self(device: "", uid: "", platform: .webhook, createdAt: 0),
             .required("device", \.device, "The id of the device, `dev_…`"),
-            .required("uid", \.uid, "The user the device belongs to; empty for a token without a user"),
+            .required(
+                "uid", \.uid,
+                """
+                The user the device belongs to; empty for a token without a user, and for the receiver of an effect
+                """),
             .required("platform", \.platform, "How the device is reached"),
             .optional("url", \.url, "The URL of a webhook; tokens, endpoints and e-mail addresses are not shown"),
             .optional("environment", \.environment, "Of `apns`: which of Apple's services knows the device"),
@@ -92,7 +96,8 @@ extension Notifier {
                 "state", \.state,
                 """
                 `active`, or `disabled`: no deliveries are attempted (see `disabledReason`); \
-                `notifier.devices.register` with the same `url` makes it active
+                `notifier.devices.register` with the same `url` makes it active; the receiver of an effect \
+                `notifier.categories.set` with the same effect
                 """),
             .optional(
                 "disabledReason", \.disabledReason,

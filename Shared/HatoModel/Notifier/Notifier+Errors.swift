@@ -145,7 +145,8 @@ extension Notifier.Categories.Set {
             .invalidArgument, "invalid_key", "invalid_action", "invalid_localized", "invalid_quick_reply",
             "invalid_effect", "invalid_mute", "invalid_template", "invalid_path", "invalid_database", "too_deep",
             "invalid_value", "invalid_priority", "invalid_server_value", "string_too_long", "conflicting_paths",
-            "too_big"),
+            "too_big", "invalid_url", "plain_http", "port_not_allowed", "private_address", "unresolvable_host",
+            "unsupported_platform"),
         MethodError(.failedPrecondition, "category_used", "no_service_key"),
         MethodError(.resourceExhausted, "too_many_categories"),
     ]

@@ -51,7 +51,8 @@ extension Notifier.Outbox {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uid", \.uid, "Only deliveries to devices of this user", example: "u1"),
+            .optional(
+                "uid", \.uid, "Only deliveries to devices of this user, and webhooks of its actions", example: "u1"),
             .optional("device", \.device, "Only deliveries to this device", example: "dev_8s2k1c9d0f4g7h3j"),
             .optional(
                 "state", \.state,

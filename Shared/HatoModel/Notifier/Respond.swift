@@ -77,7 +77,8 @@ extension Notifier {
                     """
                     Why it is refused: `permission_denied` by the rules, `user_disabled`, `user_not_found`, \
                     `invalid_path` when a place of the path has no key, `no_thread` when the notification has none to \
-                    read, or another reason of messages
+                    read, `webhook_disabled` and `webhook_removed` for a webhook without a receiver, or another reason \
+                    of messages
                     """))
 
             public init(effect: EffectState, reason: String? = nil) {

@@ -20,6 +20,8 @@ final class RepeatingReceiver: Sendable {
         var deliveries: [String: Int] = [:]
         /// By title and device.
         var replies: [String: [String: Reply]] = [:]
+        /// The ids of reports of actions, by text.
+        var reports: [String: Set<String>] = [:]
     }
 
     private final class Guarded: Sendable { let log = Mutex(Log()) }
@@ -32,6 +34,13 @@ final class RepeatingReceiver: Sendable {
         self.guarded = guarded
         listener = try await HTTPListener(host: "127.0.0.1", port: 0) { request in
             let data = (try? JSONParser.parse(request.body))?["data"]
+            if let id = request.header("webhook-id"), data?["action"] != nil, let text = data?["text"]?.string {
+                guarded.log.withLock { log in
+                    log.reports[text, default: []].insert(id)
+                    log.bodies[id, default: []].append(String(decoding: request.body, as: UTF8.self))
+                }
+                return HTTPResponse(status: 204)
+            }
             guard let id = request.header("webhook-id"), let device = data?["device"]?.string,
                 let title = data?["title"]?.string
             else { return HTTPResponse(status: 400) }
@@ -59,5 +68,6 @@ final class RepeatingReceiver: Sendable {
     func reply(to title: String, at device: String) -> Reply? {
         guarded.log.withLock { $0.replies[title]?[device] }
     }
+    var reports: [String: Set<String>] { guarded.log.withLock { $0.reports } }
     func stop() async { await listener.stop() }
 }

@@ -33,6 +33,16 @@ import Testing
             NotificationRecord.self,
             #"{"id":"ntf_1","createdAt":1,"expiresAt":2,"text":{},"data":{},"recipients":3,"content":"ids"}"#)
         try check(
+            NotificationRecord.self,
+            #"{"id":"ntf_2","createdAt":1,"expiresAt":2,"text":{},"data":{"a":"b"},"recipients":1,"#
+                + #""choice":{"notification":"ntf_1","device":"dev_1","category":"c","action":"A","text":"t","#
+                + #""thread":"c1","at":3}}"#)
+        try check(
+            EffectRecord.self,
+            #"{"notification":"ntf_1","uid":"u1","action":"A","device":"dev_1","locale":"ja","quickReply":0,"#
+                + #""kind":"webhook","database":"d","path":"/","value":"https://example.com/","fills":{"text":"t"},"#
+                + #""respondedAt":1,"attempts":2,"dueAt":3,"category":"c"}"#)
+        try check(
             IdempotencyRecord.self,
             #"{"notification":"ntf_1","recipients":3,"fingerprint":"f","acceptedAt":4,"isFannedOut":true}"#)
         try check(

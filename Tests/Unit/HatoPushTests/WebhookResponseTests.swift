@@ -69,4 +69,30 @@ import Testing
                 ],
             ])
     }
+
+    @Test func anActionIsReportedWithWhatThereIs() throws {
+        var content = DeliveryContent(notification: "ntf_2", device: "dev_9", uid: "u2", text: .init())
+        content.data = ["chat": "c1"]
+        func body(_ choice: DeliveryContent.Choice) throws -> JSONValue {
+            var content = content
+            content.choice = choice
+            let delivery = Delivery(
+                id: "ntf_2-0", address: .webhook(url: "https://example.com/", secrets: []), content: content,
+                createdAt: 1_795_000_000_007)
+            return try JSONParser.parse(WebhookBody.bytes(delivery))
+        }
+        var choice = DeliveryContent.Choice(notification: "ntf_1", action: "REPLY", at: 1_795_000_000_000)
+        let known: JSONObject = [
+            "notification": "ntf_1", "uid": "u2", "action": "REPLY", "data": ["chat": "c1"], "at": 1_795_000_000_000,
+        ]
+        #expect(
+            try body(choice) == [
+                "type": "notification.action", "timestamp": "2026-11-18T11:06:40.007Z", "data": .object(known),
+            ])
+        (choice.device, choice.category, choice.text, choice.thread) = ("dev_1", "CHAT", "おかえり", "c1")
+        let more: JSONObject = ["device": "dev_1", "category": "CHAT", "text": "おかえり", "thread": "c1"]
+        var all = known
+        for member in more.members { all[member.name] = member.value }
+        #expect(try body(choice)["data"] == .object(all))
+    }
 }

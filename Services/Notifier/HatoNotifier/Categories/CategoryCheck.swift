@@ -57,9 +57,9 @@ struct CategoryCheck {
         try check(action.title, "\(parameter).title")
         try check(action.input?.button, "\(parameter).input.button")
         try check(action.input?.placeholder, "\(parameter).input.placeholder")
-        guard let effect = action.effect, try ThreadEffect(effect, at: "\(parameter).effect") == nil else {
-            return
-        }
+        guard let effect = action.effect, try ThreadEffect(effect, at: "\(parameter).effect") == nil,
+            try WebhookEffect(effect, at: "\(parameter).effect") == nil
+        else { return }
         _ = try EffectTemplate(effect, at: "\(parameter).effect", hasText: action.input != nil)
     }
 

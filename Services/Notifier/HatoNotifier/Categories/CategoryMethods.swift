@@ -1,5 +1,7 @@
 import Crypto
+import HatoFetch
 import HatoModel
+import HatoPush
 import HatoRPC
 import HatoStorage
 import Synchronization
@@ -27,11 +29,12 @@ struct CategoryMethods: NotifierMethods {
 
     private func set(_ category: Notifier.Category) async throws -> Notifier.Categories.Set.Result {
         try CategoryCheck(limits: configuration.limits).check(category)
-        if service.effects == nil, category.actions.contains(where: { $0.effect?.writesToTree == true }) {
+        if service.effects == nil, category.actions.contains(where: { $0.effect?.needsKeys == true }) {
             throw NotifierError.noKeyForEffects
         }
+        let receivers = try await receivers(of: category)
         let categoriesMax = configuration.limits.categoriesMax
-        let isNew = try await outbox.change { draft in
+        let (isNew, receiving) = try await outbox.change { draft in
             let (rows, key) = (draft.transaction, CategoryRecord.key(category.id))
             let former = try rows.category(category.id)
             if let former, former.isUsed, former.category != category {
@@ -43,25 +46,51 @@ struct CategoryMethods: NotifierMethods {
             var record = CategoryRecord(category: category)
             record.isUsed = former?.isUsed ?? false
             draft.writes.put(key, record)
-            return former?.isRemoved ?? true
+            return (former?.isRemoved ?? true, try receivers.set(inPlaceOf: former?.category, in: &draft))
         }
         service.categories.changed()
-        return .init(created: isNew)
+        for device in receiving.gone { await notices.dropDeliveries(of: device, outbox) }
+        return .init(created: isNew, webhooks: receiving.shown.isEmpty ? nil : receiving.shown)
+    }
+
+    /// Those of a category that was checked. Throws `RPCError` that names the effect whose URL may not be called.
+    private func receivers(of category: Notifier.Category) async throws -> ActionReceivers {
+        for (index, action) in category.actions.enumerated() {
+            guard let url = action.effect?.webhook else { continue }
+            let parameter = "actions.\(index).effect.webhook"
+            guard let channel = channels.first(where: { $0.platform == .webhook }) else {
+                throw RPCError.invalidArgument(
+                    parameter, reason: "unsupported_platform", "Webhooks are not served; take another effect")
+            }
+            do { _ = try await channel.check(.webhook(url: url, secrets: []), for: "") } catch {
+                throw RPCError.invalidArgument(parameter, reason: error.reason, error.message)
+            }
+        }
+        let now = configuration.time.now()
+        return ActionReceivers(category) { url in
+            DeviceRecord(
+                receiver: url, named: outbox.newID("dev_"), at: now, WebhookSecret(random: configuration.random))
+        }
     }
 
     private func remove(_ id: String) async throws -> Empty {
-        try await outbox.change { draft in
+        let gone = try await outbox.change { draft -> [String] in
             guard var record = try draft.transaction.category(id), !record.isRemoved else {
                 throw NotifierError.categoryNotFound(id)
             }
             if let owner = try draft.transaction.owner(ofCategory: id) {
                 throw NotifierError.categoryInUse(id, owner: owner)
             }
-            guard record.isUsed else { return draft.writes.delete(CategoryRecord.key(id)) }
+            guard record.isUsed else {
+                draft.writes.delete(CategoryRecord.key(id))
+                return try ActionReceivers.remove(of: record.category, in: &draft)
+            }
             record.isRemoved = true
             draft.writes.put(CategoryRecord.key(id), record)
+            return []
         }
         service.categories.changed()
+        for device in gone { await notices.dropDeliveries(of: device, outbox) }
         return Empty()
     }
 }

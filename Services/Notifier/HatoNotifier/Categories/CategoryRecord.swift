@@ -76,6 +76,7 @@ extension Notifier.Category {
             if action.activation == .background { action.activation = nil }
             if action.destructive == false { action.destructive = nil }
             if action.authenticationRequired == false { action.authenticationRequired = nil }
+            if let url = action.effect?.webhook { action.effect?.webhook = WebhookEffect.normalised(url) }
             return action
         }
         return category

@@ -14,13 +14,16 @@ struct PreferenceCheck {
     enum Verdict {
         /// It is not wanted.
         case ended(DeliveryStateMachine.Ending)
-        /// It goes now: nothing of it is shown, or no person is in front of the device.
+        /// It goes now: nothing of it is shown, or no person is in front of the device; or the device is none of the
+        /// user's.
         case unconcerned
         /// It goes when the quiet windows let it, and when it has its turn.
         case wanted(KnownPreferences.Quiet?)
     }
 
     func verdict(_ draft: inout OutboxDraft) throws -> Verdict {
+        // What a user chose is for others.
+        guard notification.choice == nil else { return .unconcerned }
         let preferences = try draft.known.record(of: uid, in: draft.transaction)
         if preferences?.off?.contains(platform) == true { return .ended(.platformOff) }
         guard notification.shown.isShown(on: platform) else { return .unconcerned }

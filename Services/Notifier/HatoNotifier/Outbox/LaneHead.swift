@@ -104,6 +104,7 @@ extension NotificationRecord {
         var content = DeliveryContent(
             notification: id, device: delivery.device, uid: delivery.uid, text: text(for: device.locale))
         content.data = data
+        content.choice = choice?.content
         content.trigger = trigger
         content.path = path
         content.collapseKey = collapseKey

@@ -94,8 +94,11 @@ final class Outbox: Sendable {
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
 
     /// An unused name that sorts by time.
-    func newID(_ prefix: String) -> String {
-        let time = String(UInt64(max(0, time.now())), radix: 16), tail = String(random(), radix: 16)
+    func newID(_ prefix: String) -> String { Self.id(prefix, at: time.now(), tail: random()) }
+
+    /// A name that sorts by time, in milliseconds since 1970.
+    static func id(_ prefix: String, at time: Int64, tail: UInt64) -> String {
+        let time = String(UInt64(max(0, time)), radix: 16), tail = String(tail, radix: 16)
         return prefix + String(repeating: "0", count: max(0, 11 - time.count)) + time
             + String(repeating: "0", count: 16 - tail.count) + tail
     }

@@ -4,7 +4,8 @@ import HatoPush
 /// A device and what only the notifier knows of it.
 struct DeviceRecord: FieldObject, Hashable {
     var device: String
-    /// Empty for a token that was named in place of a device, and that no user has registered.
+    /// Empty for a token that was named in place of a device, and that no user has registered, and for the receiver of
+    /// an effect.
     var uid: String
     var platform: Notifier.Platform
     /// Nil: `default`.
@@ -111,9 +112,11 @@ struct DeviceRecord: FieldObject, Hashable {
     /// Whose queue its deliveries wait in; nil: they have receivers of their own.
     var queue: ProviderQueue? { ProviderQueue(platform, app: app ?? Delivery.defaultApp) }
 
-    /// Its row among tokens without users, those that are gone first; nil for a user's device.
+    /// Its row among tokens without users, those that are gone first; nil for a user's device, and for the receiver of
+    /// an effect.
     var tokenKey: RecordKey? {
-        uid.isEmpty ? RecordKey(.tokenDevice).with(time: state == .active ? lastSeen : 0).with(device) : nil
+        uid.isEmpty && platform != .webhook
+            ? RecordKey(.tokenDevice).with(time: state == .active ? lastSeen : 0).with(device) : nil
     }
 
     /// When the app showed itself last.

@@ -82,6 +82,8 @@ struct NotificationRecord: FieldObject {
     func isWhole(_ place: PlaceText.Place) -> Bool { cut?.contains(place.name) != true }
     /// Whether pushes carry what it says; nil: they do.
     var contentChoice: Notifier.ContentChoice?
+    /// Of a webhook that reports an action: what was chosen.
+    var choice: ChoiceRecord?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -104,7 +106,8 @@ struct NotificationRecord: FieldObject {
         .flag("hasOrigin", \.hasOrigin),
         .optional("withdrawnAt", \.withdrawnAt),
         .optional("cut", \.cut),
-        .optional("content", \.contentChoice))
+        .optional("content", \.contentChoice),
+        .optional("choice", \.choice))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
@@ -113,7 +116,7 @@ struct NotificationRecord: FieldObject {
     /// What it says, in all places that hold it, as far as it goes with the last delivery.
     var hasTexts: Bool {
         text.title != nil || text.body != nil || localized != nil || !data.isEmpty && !needsData || platforms != nil
-            || options?.image != nil || options?.link != nil
+            || options?.image != nil || options?.link != nil || choice?.text != nil
     }
 
     /// Whether responses to it write what stands in `data`; they come after the last delivery.
@@ -126,6 +129,7 @@ struct NotificationRecord: FieldObject {
         if !needsData { record.data = [:] }
         record.options?.image = nil
         record.options?.link = nil
+        record.choice?.text = nil
         return record
     }
 }

@@ -5,6 +5,8 @@ import Logging
 /// What came of trying an effect.
 enum EffectOutcome: Sendable, Hashable {
     case done
+    /// Done when this is accepted.
+    case reported(ActionReport)
     case refused(String)
     /// Not now: something that others will mend.
     case again(String)
@@ -13,7 +15,7 @@ enum EffectOutcome: Sendable, Hashable {
 
     var isEnd: Bool {
         switch self {
-        case .done, .refused: true
+        case .done, .reported, .refused: true
         case .again, .keyRefused: false
         }
     }
@@ -40,6 +42,7 @@ struct EffectPerformer: Sendable {
                 let texts = try await QuickReplyTexts(tree: tree).texts(of: user, locale: effect.locale)
                 fills["text"] = texts.indices.contains(index) ? texts[index] : ""
             }
+            if effect.kind == .webhook { return .reported(ActionReport(effect, with: fills, key)) }
             if !isFirst, try await stands(effect, with: fills) { return .done }
             try await write(effect, with: fills, as: user)
             return .done
@@ -71,6 +74,7 @@ struct EffectPerformer: Sendable {
             let values = try EffectTemplate.filledValues(effect.value, with: fills, bytesMax: bytesMax)
             _ = try await tree.call(
                 Messages.Update(database: database, path: effect.path, values: values), as: user)
+        case .webhook: break
         }
     }
 
@@ -96,7 +100,7 @@ struct EffectPerformer: Sendable {
             return found.map { WrittenValue.isWritten(value, in: $0, since: effect.respondedAt) } ?? false
         }
         switch effect.kind {
-        case .push: return false
+        case .push, .webhook: return false
         case .set:
             let value = try EffectTemplate.filled(effect.value, with: fills, bytesMax: bytesMax)
             return try await stands(value, at: effect.path)

@@ -108,13 +108,13 @@ actor EffectRunner {
         if Task.isCancelled, !outcome.isEnd { return }
         Failpoint.pushAfterEffect.pass()
         switch outcome {
-        case .done, .refused: keyProblem = nil
+        case .done, .reported, .refused: keyProblem = nil
         case .keyRefused(let reason): keyProblem = reason
         case .again: break
         }
         do {
             let result = try await EffectRows(outbox).ended(effect, outcome)
-            metrics.effectEnded(outcome)
+            metrics.effectEnded(outcome, result)
             if let result {
                 for waiter in waiting.removeValue(forKey: effect.key)?.values.map(\.self) ?? [] {
                     waiter.yield(result)
@@ -208,18 +208,18 @@ private struct EffectRows: Sendable {
     func ended(_ effect: EffectRecord, _ outcome: EffectOutcome) async throws -> Notifier.Respond.Result? {
         let delay = outbox.policy.backoff.delay(
             afterAttempt: effect.attempts + 1, random: outbox.randomFraction(), floor: nil)
+        let timeToLive = outbox.policy.timeToLive
         return try await outbox.change { draft in
             guard try draft.transaction.contains(effect.key) else { return nil }
             draft.writes.delete(effect.dueKey)
             var result = Notifier.Respond.Result(effect: .done)
             switch outcome {
             case .done: break
-            case .refused(let reason):
-                result = .init(effect: .refused, reason: reason)
-                let responder = Responder(uid: effect.uid, device: effect.device)
-                var event = OutboxEvent(.action, of: effect.notification, responder, at: draft.now)
-                (event.action, event.quickReply, event.reason) = (effect.action, effect.quickReply, reason)
-                draft.writes.record(event)
+            case .reported(let report):
+                do { try report.accept(for: timeToLive, in: &draft) } catch let refusal as EffectRefusal {
+                    result = Self.refused(effect, because: refusal.reason, in: &draft)
+                }
+            case .refused(let reason): result = Self.refused(effect, because: reason, in: &draft)
             case .again, .keyRefused:
                 var later = effect
                 later.attempts += 1
@@ -236,6 +236,16 @@ private struct EffectRows: Sendable {
             }
             return result
         }
+    }
+
+    private static func refused(
+        _ effect: EffectRecord, because reason: String, in draft: inout OutboxDraft
+    ) -> Notifier.Respond.Result {
+        let responder = Responder(uid: effect.uid, device: effect.device)
+        var event = OutboxEvent(.action, of: effect.notification, responder, at: draft.now)
+        (event.action, event.quickReply, event.reason) = (effect.action, effect.quickReply, reason)
+        draft.writes.record(event)
+        return .init(effect: .refused, reason: reason)
     }
 
     /// An effect that cannot be read will not be done.

@@ -1,8 +1,8 @@
 import HatoModel
 
-/// How an effect writes.
+/// What an effect does: how it writes to the tree, or that it calls a URL.
 enum EffectKind: String, FieldChoice {
-    case push, set, update
+    case push, set, update, webhook
 }
 
 /// The write of an effect, read and found right.
@@ -21,9 +21,9 @@ struct EffectTemplate: Sendable {
             (.push, effect.push), (.set, effect.set), (.update, effect.update),
         ]
         let present = given.filter { $0.1 != nil }
-        guard present.count == 1, effect.writesToTree, let first = present.first, let write = first.1 else {
-            throw .notOneEffect(parameter)
-        }
+        guard present.count == 1, effect.webhook == nil, effect.needsKeys, let first = present.first,
+            let write = first.1
+        else { throw .notOneEffect(parameter) }
         (kind, self.write) = (first.0, write)
         let place = "\(parameter).\(first.0.rawValue)"
         if let database = write.database {

@@ -108,10 +108,21 @@ struct ReplyKey: Sendable {
 
     /// The key under which the effect of an action pushes, the same each time.
     func pushKey(of effect: EffectRecord) -> PushKey {
+        let halves = halves("push", of: effect)
+        return PushKey(milliseconds: effect.respondedAt, random: (halves.0, halves.1))
+    }
+
+    /// The id of the notification that reports an action to the receiver of its effect, the same each time.
+    func reportID(of effect: EffectRecord) -> String {
+        Outbox.id("ntf_", at: effect.respondedAt, tail: halves("report", of: effect).0)
+    }
+
+    /// Made of the notification, user and action.
+    private func halves(_ purpose: String, of effect: EffectRecord) -> (UInt64, UInt64) {
         let parts = [effect.notification, effect.uid, effect.action].map { Array($0.utf8) + [0] }
-        let code = code("push", Array(parts.joined()))
+        let code = code(purpose, Array(parts.joined()))
         func half(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-        return PushKey(milliseconds: effect.respondedAt, random: (half(code[0..<8]), half(code[8..<16])))
+        return (half(code[0..<8]), half(code[8..<16]))
     }
 
     private func code(_ purpose: String, _ bytes: [UInt8]) -> [UInt8] {

@@ -167,8 +167,7 @@ struct Responding: Sendable {
         of target: (notification: NotificationRecord, device: DeviceRecord?), in draft: inout OutboxDraft
     ) throws {
         let record = target.notification
-        let template = try EffectTemplate(effect, at: "effect", hasText: true)
-        let fills = template.fills { place in
+        func fill(_ place: PlaceText.Place) -> String? {
             switch place {
             case .uid: responder.uid
             case .name: nil
@@ -179,13 +178,21 @@ struct Responding: Sendable {
             }
         }
         var pending = EffectRecord(
-            notification: notification, uid: responder.uid, action: chosen.action.id, kind: template.kind,
-            path: try template.filledPath(with: fills), value: template.write.value, fills: fills,
-            respondedAt: draft.now, dueAt: draft.now)
+            notification: notification, uid: responder.uid, action: chosen.action.id, kind: .webhook, path: .root,
+            value: .null, fills: [:], respondedAt: draft.now, dueAt: draft.now)
+        if let webhook = try WebhookEffect(effect, at: "effect") {
+            (pending.value, pending.category) = (.string(webhook.url), record.category)
+            for place in WebhookEffect.places(of: record) { pending.fills[place.name] = fill(place) }
+        } else {
+            let template = try EffectTemplate(effect, at: "effect", hasText: true)
+            pending.fills = template.fills(fill)
+            pending.kind = template.kind
+            pending.path = try template.filledPath(with: pending.fills)
+            (pending.value, pending.database) = (template.write.value, template.write.database)
+        }
         pending.device = responder.device
         pending.locale = target.device?.locale
         pending.quickReply = chosen.quickReply
-        pending.database = template.write.database
         let waiting = try draft.transaction.keys(
             EffectRecord.prefix(ofUser: responder.uid), limit: 2 * limits.effectsPerUserMax)
         // Those that cannot be read stay, and are not waited for.

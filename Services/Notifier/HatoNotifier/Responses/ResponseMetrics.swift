@@ -26,9 +26,11 @@ final class ResponseMetrics: Sendable {
 
     func effectsWait(_ count: Int) { waiting.record(count) }
 
-    func effectEnded(_ outcome: EffectOutcome) {
+    /// `result` is what was recorded; nil: nothing was, or not yet.
+    func effectEnded(_ outcome: EffectOutcome, _ result: Notifier.Respond.Result?) {
         switch outcome {
         case .done: done.increment()
+        case .reported: (result?.effect == .refused ? refused : done).increment()
         case .refused: refused.increment()
         case .again, .keyRefused: failed.increment()
         }

@@ -80,6 +80,8 @@ struct EffectRecord: FieldObject, Hashable {
     var respondedAt: Int64
     var attempts = 0
     var dueAt: Int64
+    /// Of a webhook, whose `value` is the URL: the category of the action.
+    var category: String?
 
     static let fields = Fields<Self>(
         blank: Self(
@@ -98,7 +100,8 @@ struct EffectRecord: FieldObject, Hashable {
         .required("fills", \.fills),
         .required("respondedAt", \.respondedAt),
         .required("attempts", \.attempts),
-        .required("dueAt", \.dueAt))
+        .required("dueAt", \.dueAt),
+        .optional("category", \.category))
 
     static func prefix(ofUser uid: String) -> RecordKey { RecordKey(.effect).with(uid) }
     static func key(_ notification: String, _ uid: String) -> RecordKey { prefix(ofUser: uid).with(notification) }

@@ -6,7 +6,7 @@ enum ThreadEffect: Sendable, Hashable {
     case read
     case mute(Notifier.MuteDuration)
 
-    /// Nil for an effect that writes to the tree. Throws `RPCError` for one that does several things.
+    /// Nil for an effect that writes to the tree or calls a URL. Throws `RPCError` for one that does several things.
     init?(_ effect: Notifier.ActionEffect, at parameter: String) throws(RPCError) {
         switch (effect.read, effect.mute) {
         case (nil, nil): return nil
@@ -14,7 +14,7 @@ enum ThreadEffect: Sendable, Hashable {
         case (nil, let duration?): self = .mute(duration)
         default: throw .notOneEffect(parameter)
         }
-        guard effect.push == nil, effect.set == nil, effect.update == nil else { throw .notOneEffect(parameter) }
+        guard !effect.writesToTree, effect.webhook == nil else { throw .notOneEffect(parameter) }
     }
 
     /// Throws `ArgumentError` when the notification has no thread, or when its user mutes as many as may be.
@@ -37,7 +37,8 @@ enum ThreadEffect: Sendable, Hashable {
 
 extension Notifier.ActionEffect {
     /// Whether it needs the keys of the notifier.
-    var writesToTree: Bool { read == nil && mute == nil }
+    var needsKeys: Bool { read == nil && mute == nil }
+    var writesToTree: Bool { push != nil || set != nil || update != nil }
 }
 
 extension Notifier.MuteDuration {
@@ -54,6 +55,6 @@ extension RPCError {
     static func notOneEffect(_ parameter: String) -> RPCError {
         .invalidArgument(
             parameter, reason: "invalid_effect",
-            "An effect has exactly one of push, set, update, read: true and mute, e.g. {\"mute\": 28800}")
+            "An effect has exactly one of push, set, update, read: true, mute and webhook, e.g. {\"mute\": 28800}")
     }
 }

@@ -17,9 +17,19 @@ import HatoModel
 ///   "notification":"ntf_…","device":"dev_…","uid":"u2","data":{},"collapseKey":"hato.withdrawal",
 ///   "hato":{"withdraw":["ntf_…"],"threads":["c1"],"badge":2}}}
 /// ```
+///
+/// The effect of an action has the type `notification.action`; `device`, `category`, `text` and `thread` are absent
+/// when there is none, `at` is in milliseconds since 1970:
+///
+/// ```json
+/// {"type":"notification.action","timestamp":"2026-11-21T07:01:00.000Z","data":{
+///   "notification":"ntf_…","uid":"u2","device":"dev_…","category":"CHAT","action":"REPLY","text":"…","thread":"c1",
+///   "data":{"chat":"c1"},"at":1795244460000}}
+/// ```
 enum WebhookBody {
     static func bytes(_ delivery: Delivery) -> [UInt8] {
         let content = delivery.content
+        if let choice = content.choice { return bytes(choice, delivery) }
         var writer = JSONWriter()
         writer.beginObject()
         writer.write("type", content.hato.withdraw == nil ? "notification" : "notification.withdrawn")
@@ -31,10 +41,7 @@ enum WebhookBody {
         writer.write("uid", content.uid)
         writer.write("title", content.text.title)
         writer.write("body", content.text.body)
-        writer.member("data")
-        writer.beginObject()
-        for (name, value) in content.data.sorted(by: { $0.key < $1.key }) { writer.write(name, value) }
-        writer.endObject()
+        writer.writeData(of: content)
         writer.write("collapseKey", content.collapseKey)
         writer.write("trigger", content.trigger)
         writer.write("path", content.path)
@@ -46,9 +53,38 @@ enum WebhookBody {
         writer.endObject()
         return writer.bytes
     }
+
+    private static func bytes(_ choice: DeliveryContent.Choice, _ delivery: Delivery) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.write("type", "notification.action")
+        writer.write("timestamp", ISOTime.text(delivery.createdAt))
+        writer.member("data")
+        writer.beginObject()
+        writer.write("notification", choice.notification)
+        writer.write("uid", delivery.content.uid)
+        writer.write("device", choice.device)
+        writer.write("category", choice.category)
+        writer.write("action", choice.action)
+        writer.write("text", choice.text)
+        writer.write("thread", choice.thread)
+        writer.writeData(of: delivery.content)
+        writer.member("at")
+        writer.write(choice.at)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
 }
 
 extension JSONWriter {
+    fileprivate mutating func writeData(of content: DeliveryContent) {
+        member("data")
+        beginObject()
+        for (name, value) in content.data.sorted(by: { $0.key < $1.key }) { write(name, value) }
+        endObject()
+    }
+
     fileprivate mutating func write(_ name: String, _ value: String?) {
         guard let value else { return }
         member(name)
