@@ -86,15 +86,14 @@ import Testing
 }
 
 /// Stops the thread that publishes the next group of several commits, when the store shows it and before anything else
-/// happens.
+/// happens. Groups that come later (a dropped database is emptied by writes of its own) are not stopped.
 private final class HeldPublication: Sendable {
     private let isReached = Atomic<Bool>(false)
     private let gate = DispatchSemaphore(value: 0)
 
     init(of store: any Store) {
         store.observeCommits { [self] group in
-            guard group.commits.count > 1 else { return }
-            isReached.store(true, ordering: .releasing)
+            guard group.commits.count > 1, !isReached.exchange(true, ordering: .acquiringAndReleasing) else { return }
             _ = gate.wait(timeout: .now() + 240)
         }
     }
