@@ -21,7 +21,7 @@ struct PushBench: Sendable {
     private func onStack(
         _ sinks: PushSinks, _ table: inout Table, _ body: @escaping @Sendable (PushStack) throws -> Table
     ) async throws {
-        table.rows += try await TestStack.run(try sinks.apps()) { stack in
+        table.rows += try await TestStack.run(try sinks.settings()) { stack in
             try await Blocking.run { try body(PushStack(stack)) }
         }.rows
     }
@@ -51,8 +51,11 @@ struct PushSinks: Sendable {
         }
     }
 
-    /// The settings of a stack.
-    func apps() throws -> [String] { try folder.apps([Self.app: apns.port, Self.silentApp: silent.port]) }
+    /// The settings of a stack: its apps, and no pace, which would hold back what is measured.
+    func settings() throws -> [String] {
+        try folder.apps([Self.app: apns.port, Self.silentApp: silent.port])
+            + ["--device-interval-ms", "0", "--user-interval-ms", "0"]
+    }
 
     func stop() {
         for sink in [apns, silent, webhooks] { sink.stop() }

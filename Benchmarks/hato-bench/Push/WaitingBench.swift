@@ -16,7 +16,7 @@ struct WaitingBench: Sendable {
             sinks.stop()
             folder.remove()
         }
-        let arguments = folder.setting + (try sinks.apps()) + ["--pending-max", "\(settings.waiting * 2)"]
+        let arguments = folder.setting + (try sinks.settings()) + ["--pending-max", "\(settings.waiting * 2)"]
         let stack = try await TestStack.start(arguments)
         let empty: [Window]
         do {

@@ -1,9 +1,12 @@
 import AsyncHTTPClient
 import NIOSSL
+import Synchronization
 
 /// An HTTP client that is replaced when it may have a connection that has gone silent: it neither pings nor drops one,
 /// so every request over it would wait in vain. It is also replaced when a response says that its connection ends.
-actor ReplaceableClient {
+///
+/// A lock and no actor: a request would change its thread twice.
+final class ReplaceableClient: Sendable {
     /// After so many requests in a row that got no response in time.
     static let lateMax = 2
 
@@ -12,11 +15,22 @@ actor ReplaceableClient {
         var users = 0
     }
 
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        var current = 0
+        var late = 0
+        var isShutDown = false
+
+        /// Takes the client out when it is not used any more.
+        mutating func takeUnused(_ number: Int) -> HTTPClient? {
+            guard number != current || isShutDown, let entry = entries[number], entry.users == 0 else { return nil }
+            entries[number] = nil
+            return entry.client
+        }
+    }
+
     private let configuration: HTTPClient.Configuration
-    private var entries: [Int: Entry] = [:]
-    private var current = 0
-    private var late = 0
-    private var isShutDown = false
+    private let state = Mutex(State())
 
     /// Clients with this configuration, which follow no redirect, try no connection again, leave compressed responses
     /// as they are and speak TLS of version 1.2 or newer.
@@ -32,62 +46,65 @@ actor ReplaceableClient {
     }
 
     /// How many clients there have been.
-    var generation: Int { current }
+    var generation: Int { state.withLock { $0.current } }
 
     /// Makes a call with the present client. Throws its failure, also after `shutdown`.
     ///
     /// - Parameter isLast: whether a response ends its connection.
     func response(
-        _ call: BoundedCall, _ request: HTTPClientRequest,
+        _ call: BoundedCall, _ post: BoundedCall.Post,
         isLast: @Sendable (BoundedCall.Response) -> Bool = { _ in false }
     ) async throws(BoundedCall.Failure) -> BoundedCall.Response {
-        guard !isShutDown else { throw BoundedCall.Failure(reason: "the notifier is stopping", isLate: false) }
-        let number = current
-        let client = borrow(number)
+        guard let (number, client) = borrow() else {
+            throw BoundedCall.Failure(reason: "the notifier is stopping", isLate: false)
+        }
         let result: Result<BoundedCall.Response, BoundedCall.Failure>
-        do { result = .success(try await call.response(client, request)) } catch { result = .failure(error) }
-        if number == current { ended(result, isLast) }
-        await giveBack(number)
+        do { result = .success(try await call.response(client, post)) } catch { result = .failure(error) }
+        if let unused = ended(number, result, isLast) { try? await unused.shutdown() }
         return try result.get()
     }
 
     /// Closes the connections; one that is in use is closed after its use.
     func shutdown() async {
-        isShutDown = true
-        let idle = entries.filter { $0.value.users == 0 }
-        for number in idle.keys { entries[number] = nil }
-        for entry in idle.values { try? await entry.client.shutdown() }
+        let idle = state.withLock { state in
+            state.isShutDown = true
+            return Array(state.entries.keys).compactMap { state.takeUnused($0) }
+        }
+        for client in idle { try? await client.shutdown() }
     }
 
-    private func borrow(_ number: Int) -> HTTPClient {
-        var entry =
-            entries[number]
-            ?? Entry(client: HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration))
-        entry.users += 1
-        entries[number] = entry
-        return entry.client
-    }
-
-    private func ended(
-        _ result: Result<BoundedCall.Response, BoundedCall.Failure>, _ isLast: (BoundedCall.Response) -> Bool
-    ) {
-        switch result {
-        case .success(let response):
-            late = 0
-            if isLast(response) { current += 1 }
-        case .failure(let failure) where failure.isLate:
-            late += 1
-            guard late >= Self.lateMax else { return }
-            late = 0
-            current += 1
-        case .failure: break
+    private func borrow() -> (number: Int, client: HTTPClient)? {
+        state.withLock { state in
+            guard !state.isShutDown else { return nil }
+            var entry =
+                state.entries[state.current]
+                ?? Entry(client: HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration))
+            entry.users += 1
+            state.entries[state.current] = entry
+            return (state.current, entry.client)
         }
     }
 
-    private func giveBack(_ number: Int) async {
-        entries[number]?.users -= 1
-        guard number != current || isShutDown, let entry = entries[number], entry.users == 0 else { return }
-        entries[number] = nil
-        try? await entry.client.shutdown()
+    /// Returns the client when it is not used any more.
+    private func ended(
+        _ number: Int, _ result: Result<BoundedCall.Response, BoundedCall.Failure>,
+        _ isLast: (BoundedCall.Response) -> Bool
+    ) -> HTTPClient? {
+        let isLast = if case .success(let response) = result { isLast(response) } else { false }
+        return state.withLock { state in
+            if number == state.current {
+                switch result {
+                case .success:
+                    state.late = 0
+                    if isLast { state.current += 1 }
+                case .failure(let failure) where failure.isLate:
+                    state.late += 1
+                    if state.late >= Self.lateMax { (state.late, state.current) = (0, state.current + 1) }
+                case .failure: break
+                }
+            }
+            state.entries[number]?.users -= 1
+            return state.takeUnused(number)
+        }
     }
 }

@@ -3,6 +3,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import Logging
+import Synchronization
 
 /// Leases what is due, has channels attempt it, and sleeps until the next delivery is due: woken by what is accepted,
 /// by attempts that end, and by its one timer; it never polls.
@@ -14,8 +15,11 @@ actor Dispatcher {
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
+    /// The lanes that came since the last round began.
+    private nonisolated let came = Mutex(DueTimes())
     // State of this actor.
     private var slots: AttemptSlots
+    private var search = LaneSearch()
     /// The calls of channels, by the numbers of their attempts.
     private var calls: [Int: Task<DeliveryOutcome, Never>] = [:]
     private var timer: Task<Void, Never>?
@@ -35,9 +39,15 @@ actor Dispatcher {
 
     nonisolated func wake() { tick.yield() }
 
+    /// Lanes came.
+    private nonisolated func wake(_ due: DueTimes) {
+        came.withLock { $0.formUnion(due) }
+        tick.yield()
+    }
+
     /// Works until `stop`; then finishes the attempts in flight.
     func run() async {
-        outbox.onDue { [weak self] in self?.wake() }
+        outbox.onDue { [weak self] due in self?.wake(due) }
         wake()
         await withDiscardingTaskGroup { group in
             for await _ in ticks {
@@ -63,7 +73,16 @@ actor Dispatcher {
             return
         }
         do {
-            let round = try await outbox.lease(limit: slots.free, beside: slots)
+            let due = came.withLock { came in
+                defer { came = DueTimes() }
+                return came
+            }
+            let asked = search.begin(due, at: outbox.time.now())
+            let round = try await outbox.lease(limit: slots.free, beside: slots, asked)
+            let leasedUntil = round.leases.isEmpty ? nil : outbox.time.now() + outbox.policy.lease.milliseconds
+            search.ended(
+                .init(front: round.front, nextDueAt: round.nextDueAt, hasParked: round.hasParked),
+                leasedUntil: leasedUntil)
             // Attempts may have ended meanwhile: only what began is taken over.
             slots.position = round.slots.position
             for lease in round.leases { begin(lease, &group) }
@@ -71,7 +90,7 @@ actor Dispatcher {
             outbox.fanOuts.queue(Self.queueName, isBehind: round.isFull)
             if round.isFull {
                 wake()
-            } else if let next = [round.nextDueAt, slots.nextChange].compactMap({ $0 }).min() {
+            } else if let next = [search.nextRoundAt, slots.nextChange].compactMap({ $0 }).min() {
                 wakeAt(next)
             }
         } catch {

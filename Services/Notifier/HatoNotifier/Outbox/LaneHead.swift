@@ -56,10 +56,7 @@ extension LaneHead {
     /// Throws `UnreadableRecord` when its notification cannot be read.
     func lease(until end: Int64, _ draft: inout OutboxDraft) throws -> Lease? {
         if delivery.digest != nil, try !MailThread(head: delivery).isDue(at: row, in: &draft) { return nil }
-        let key = NotificationRecord.key(delivery.notification)
-        guard let notification = try draft.transaction.record(NotificationRecord.self, key) else {
-            throw UnreadableRecord(key: key.bytes)
-        }
+        let notification = try draft.notifications.record(delivery.notification, draft.transaction)
         let admission = DeliveryAdmission(head: self, notification: notification)
         guard let admitted = try admission.admit(&draft) else { return nil }
         var delivery = admitted.delivery
@@ -83,6 +80,22 @@ extension LaneHead {
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
                 group: group, hasSucceeded: device.hasSucceeded, began: draft.now, delivery: sent)
         }
+    }
+}
+
+/// The notification that a transaction read last: the deliveries of one follow each other, and each reads it.
+struct LastNotification {
+    private var last: NotificationRecord?
+
+    /// Throws `UnreadableRecord`, also when there is none.
+    mutating func record(_ id: String, _ transaction: some StoreReading) throws -> NotificationRecord {
+        if let last, last.id == id { return last }
+        let key = NotificationRecord.key(id)
+        guard let record = try transaction.record(NotificationRecord.self, key) else {
+            throw UnreadableRecord(key: key.bytes)
+        }
+        last = record
+        return record
     }
 }
 

@@ -12,8 +12,12 @@ struct LeaseRound: Sendable {
     /// may be lanes that may be attempted now.
     var hasSkippedMany = false
     /// When the next round is to follow: when the next lane is due, or soon after one that skipped many groups. Nil
-    /// when no lane waits for a time.
+    /// when no lane waits for a time, or when that was not asked for.
     var nextDueAt: Int64?
+    /// Before this time, there is no lane but those that came since.
+    var front: Int64 = 0
+    /// Whether lanes may be parked.
+    var hasParked = false
 }
 
 extension Outbox {
@@ -24,21 +28,29 @@ extension Outbox {
 
     /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
     /// ends. Lanes whose attempts may not begin now (`AttemptSlots`) are parked; groups of parked lanes take turns.
-    func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
+    func lease(
+        limit: Int, beside slots: AttemptSlots? = nil, _ search: QueueSearch = QueueSearch()
+    ) async throws -> LeaseRound {
         let (policy, now, rowsMax, skippingPause) = (policy, time.now(), Self.rowsMax, Self.skippingPause)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
         var leased = try await change { draft in
             var leasing = Leasing(began, until: now + policy.lease.milliseconds)
-            let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
+            let hasParked =
+                try search.looksForParked && !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
+            leasing.round.hasParked = hasParked
+            // The clock may have been set back.
+            leasing.round.front = min(search.front, now)
             // What comes now leaves half of what is free to those that wait.
             if hasParked { try leasing.takeTurns(&draft, upTo: (limit + 1) / 2, rowsMax: rowsMax) }
             try leasing.takeDue(&draft, upTo: limit, rowsMax: rowsMax)
             if hasParked { try leasing.takeTurns(&draft, upTo: limit, rowsMax: rowsMax) }
             var round = leasing.round
             round.isFull = round.isFull || round.leases.count == limit
-            round.nextDueAt = try draft.transaction.rows(
-                RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
-            ).first.flatMap { LaneRow($0.key)?.time }
+            if search.looksAhead {
+                round.nextDueAt = try draft.transaction.rows(
+                    RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
+                ).first.flatMap { LaneRow($0.key)?.time }
+            }
             if round.hasSkippedMany {
                 round.nextDueAt = min(round.nextDueAt ?? .max, now + skippingPause)
             }
@@ -71,7 +83,10 @@ private struct Leasing {
     /// Visits lanes that are due, the longest waiting first, until `limit` deliveries are leased.
     mutating func takeDue(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
         let end = RecordKey(.due).with(time: draft.now + 1)
-        var (last, visits): (RecordKey?, Int) = (nil, 0)
+        var (last, visits) = (RecordKey(.due).with(time: round.front), 0)
+        // The earliest row that may stand where it stood.
+        var left = Int64.max
+        defer { round.front = min(round.front, left) }
         while round.leases.count < limit {
             guard visits < rowsMax else {
                 round.isFull = true
@@ -81,10 +96,15 @@ private struct Leasing {
             let count = min(rowsMax, max(16, limit - round.leases.count))
             let rows = try draft.transaction.rows(RecordKey(.due), after: last, before: end, limit: count)
             for row in rows where round.leases.count < limit {
-                try visit(row, &draft)
+                let time = LaneRow(row.key)?.time ?? round.front
+                if try !visit(row, &draft) { left = min(left, time) }
                 (last, visits) = (row.key, visits + 1)
+                round.front = max(round.front, time)
             }
-            guard rows.count == count else { return }
+            guard rows.count == count else {
+                if round.leases.count < limit { round.front = draft.now }
+                return
+            }
         }
     }
 
@@ -145,19 +165,27 @@ private struct Leasing {
         return true
     }
 
-    /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read.
-    mutating func visit(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
-        do { try lease(row, &draft) } catch let error as UnreadableRecord {
+    /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read. Returns whether the
+    /// lane stands elsewhere for sure.
+    @discardableResult
+    mutating func visit(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws -> Bool {
+        do { return try lease(row, &draft) } catch let error as UnreadableRecord {
             try draft.setAside(head: row, because: error)
+            return false
         }
     }
 
-    private mutating func lease(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
-        guard let head = try LaneHead(row, &draft) else { return }
-        guard round.slots.admits(head.group) else { return draft.park(head.delivery, head.group, from: row.key) }
-        guard let lease = try head.lease(until: end, &draft) else { return }
+    private mutating func lease(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws -> Bool {
+        guard let head = try LaneHead(row, &draft) else { return false }
+        guard round.slots.admits(head.group) else {
+            draft.park(head.delivery, head.group, from: row.key)
+            round.hasParked = true
+            return true
+        }
+        guard let lease = try head.lease(until: end, &draft) else { return false }
         round.slots.began(head.group, at: draft.now)
         round.leases.append(lease)
+        return true
     }
 }
 

@@ -85,10 +85,8 @@ final class Outbox: Sendable {
     var deadCount: Int { givenUp.load(ordering: .relaxed) }
     var unreadableCount: Int { unreadable.load(ordering: .relaxed) }
 
-    func onDue(_ wake: @escaping @Sendable () -> Void) { wakes.withLock { $0.dispatcher = wake } }
-    func onDue(_ wake: @escaping @Sendable (ProviderQueue, _ dueAt: Int64) -> Void) {
-        wakes.withLock { $0.queue = wake }
-    }
+    func onDue(_ wake: @escaping @Sendable (DueTimes) -> Void) { wakes.withLock { $0.dispatcher = wake } }
+    func onDue(_ wake: @escaping @Sendable (ProviderQueue, DueTimes) -> Void) { wakes.withLock { $0.queue = wake } }
 
     /// At least 0 and below 1.
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
@@ -150,11 +148,11 @@ final class Outbox: Sendable {
     }
 
     private func wake(_ effects: OutboxDraft.Effects) {
-        guard effects.hasEnqueued || !effects.wokenQueues.isEmpty else { return }
+        guard !effects.due.isEmpty || !effects.dueInQueues.isEmpty else { return }
         let wakes = wakes.withLock { $0 }
-        if effects.hasEnqueued { wakes.dispatcher() }
-        for (name, dueAt) in effects.wokenQueues {
-            if let queue = ProviderQueue(name: name) { wakes.queue(queue, dueAt) }
+        if !effects.due.isEmpty { wakes.dispatcher(effects.due) }
+        for (name, due) in effects.dueInQueues {
+            if let queue = ProviderQueue(name: name) { wakes.queue(queue, due) }
         }
     }
 
@@ -196,9 +194,8 @@ extension ThrottledNotices {
 /// Called when something may have become due. Members of a struct: a closure that stands in the lock itself is
 /// wrapped once more each time it is taken out.
 private struct Wakes {
-    var dispatcher: @Sendable () -> Void = {}
-    /// With the time of the earliest lane that came.
-    var queue: @Sendable (ProviderQueue, _ dueAt: Int64) -> Void = { _, _ in }
+    var dispatcher: @Sendable (DueTimes) -> Void = { _ in }
+    var queue: @Sendable (ProviderQueue, DueTimes) -> Void = { _, _ in }
 }
 
 private struct RowCounts: Sendable {

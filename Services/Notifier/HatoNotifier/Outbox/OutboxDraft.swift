@@ -15,11 +15,10 @@ struct OutboxDraft {
     private var pendingChange = 0
     /// By how much the number of dead ones changes.
     private var deadChange = 0
-    /// Whether something may be due that was not before.
-    private var hasEnqueued = false
-    /// The provider queues in which something may be due that was not before, each with the earliest time of a lane
-    /// that came.
-    private var wokenQueues: [String: Int64] = [:]
+    /// When lanes may be attempted that could not be before.
+    private var due = DueTimes()
+    /// The same of each provider queue.
+    private var dueInQueues: [String: DueTimes] = [:]
     /// Rows that could not be read, and were not known before.
     private var unreadable: [RecordKey] = []
     /// Of those known, how many are forgotten.
@@ -29,6 +28,8 @@ struct OutboxDraft {
     let pace: SendPace?
     /// What was read of users' preferences.
     var known = KnownPreferences()
+    /// The notification that was read last.
+    var notifications = LastNotification()
     /// Deliveries that were held back.
     private var held: [DeliveryStateMachine.Hold: Int] = [:]
     /// Where changes are handled that need not come in their order.
@@ -76,8 +77,8 @@ struct OutboxDraft {
         var pendingChange: Int
         var deadChange: Int
         var events: [OutboxEvent]
-        var hasEnqueued: Bool
-        var wokenQueues: [String: Int64]
+        var due: DueTimes
+        var dueInQueues: [String: DueTimes]
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
         var droppedBecauseFull: FullDrops
@@ -95,8 +96,8 @@ struct OutboxDraft {
 
     var effects: Effects {
         Effects(
-            pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
-            wokenQueues: wokenQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
+            pendingChange: pendingChange, deadChange: deadChange, events: writes.events, due: due,
+            dueInQueues: dueInQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
             droppedBecauseFull: droppedBecauseFull, held: held, hasWithdrawals: threads.hasJobs,
             fanOuts: fanOuts)
     }
@@ -151,8 +152,8 @@ struct OutboxDraft {
     }
 
     private mutating func hasDue(_ delivery: DeliveryRecord) {
-        guard let queue = delivery.queue else { return hasEnqueued = true }
-        wokenQueues[queue] = min(wokenQueues[queue] ?? .max, delivery.machine.time)
+        guard let queue = delivery.queue else { return due.add(delivery.machine.time, at: now) }
+        dueInQueues[queue, default: DueTimes()].add(delivery.machine.time, at: now)
     }
 
     /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there
@@ -206,7 +207,7 @@ struct OutboxDraft {
         }
         // It is set aside in its turn.
         writes.put(RecordKey(.due).with(time: now).with(lane.tail), bytes: key.bytes)
-        hasEnqueued = true
+        due.add(now, at: now)
         return nil
     }
 

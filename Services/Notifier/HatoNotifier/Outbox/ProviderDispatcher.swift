@@ -23,8 +23,8 @@ final class ProviderDispatcher: Sendable {
         stopped = try await ProviderQueues(outbox).stopped()
         // One for each queue.
         (begun, begin) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
-        for queue in try await ProviderQueues(outbox).all() + stopped.keys { wake(queue, dueAt: 0) }
-        outbox.onDue { [weak self] queue, dueAt in self?.wake(queue, dueAt: dueAt) }
+        for queue in try await ProviderQueues(outbox).all() + stopped.keys { wake(queue, DueTimes()) }
+        outbox.onDue { [weak self] queue, due in self?.wake(queue, due) }
     }
 
     /// Works until `stop`; then finishes the attempts in flight.
@@ -73,7 +73,7 @@ final class ProviderDispatcher: Sendable {
         dispatchers.withLock { $0.values.filter { $0.queue.app == app } }
     }
 
-    private func wake(_ queue: ProviderQueue, dueAt: Int64) {
+    private func wake(_ queue: ProviderQueue, _ due: DueTimes) {
         let (dispatcher, isNew) = dispatchers.withLock { dispatchers in
             if let known = dispatchers[queue] { return (known, false) }
             let new = QueueDispatcher(
@@ -82,6 +82,6 @@ final class ProviderDispatcher: Sendable {
             dispatchers[queue] = new
             return (new, true)
         }
-        if isNew { begin.yield(dispatcher) } else { dispatcher.wake(dueAt: dueAt) }
+        if isNew { begin.yield(dispatcher) } else { dispatcher.wake(due) }
     }
 }

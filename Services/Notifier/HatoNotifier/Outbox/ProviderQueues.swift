@@ -27,14 +27,6 @@ struct QueueRound: Sendable {
     var front: Int64 = 0
 }
 
-/// Where a round begins, so that it does not pass over the rows that are no more.
-struct QueueSearch: Sendable {
-    /// The queue has no lane before this time.
-    var front: Int64 = 0
-    /// Whether it matters when the next lane is due.
-    var looksAhead = true
-}
-
 /// The provider queues of an outbox.
 struct ProviderQueues: Sendable {
     private let outbox: Outbox

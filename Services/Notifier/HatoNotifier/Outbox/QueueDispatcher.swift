@@ -16,16 +16,14 @@ actor QueueDispatcher {
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
-    /// The earliest time of a lane that came since the last round began.
-    private nonisolated let came = Mutex(Int64.max)
+    /// The lanes that came since the last round began.
+    private nonisolated let came = Mutex(DueTimes())
     // State of this actor.
     private var breaker = CircuitBreaker()
     private var refusals = TokenRefusals()
     private var stopped: StoppedQueueRecord?
     private var inFlight = 0
-    /// Before this time, the queue had no lane when the last round ended. Rows that went make a search slow until the
-    /// store has forgotten them, so a round begins here.
-    private var front: Int64 = 0
+    private var search = LaneSearch()
     private var hasResponded = false
     /// Whether nothing waited when it was looked last.
     private var isEmpty = false
@@ -37,8 +35,6 @@ actor QueueDispatcher {
     private static let batchMax = 256
     /// Milliseconds from one look for what has expired to the next.
     private static let sweepPause: Int64 = 3_600_000
-    /// Milliseconds until a further look while attempts are under way: each that ends wakes as well.
-    private static let lookPause: Int64 = 500
 
     init(
         _ queue: ProviderQueue, _ outbox: Outbox, channel: (any Channel)?, _ results: ResultWriter,
@@ -51,9 +47,9 @@ actor QueueDispatcher {
 
     nonisolated func wake() { tick.yield() }
 
-    /// A lane came that is due at this time.
-    nonisolated func wake(dueAt: Int64) {
-        came.withLock { $0 = min($0, dueAt) }
+    /// Lanes came.
+    nonisolated func wake(_ due: DueTimes) {
+        came.withLock { $0.formUnion(due) }
         tick.yield()
     }
 
@@ -115,16 +111,17 @@ actor QueueDispatcher {
         }
         let limit = min(room, Self.batchMax)
         do {
-            let earliest = came.withLock { came in
-                defer { came = .max }
+            let due = came.withLock { came in
+                defer { came = DueTimes() }
                 return came
             }
-            let search = QueueSearch(front: min(front, earliest), looksAhead: inFlight == 0)
-            front = search.front
-            let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit, search)
-            front = round.front
+            // `status` says whether anything waits.
+            let asked = search.begin(due, at: now, looksAhead: breaker.open != nil && inFlight == 0)
+            let round = try await ProviderQueues(outbox).lease(from: queue, limit: limit, asked)
+            let leasedUntil = round.leases.isEmpty ? nil : outbox.time.now() + outbox.policy.lease.milliseconds
+            search.ended(.init(front: round.front, nextDueAt: round.nextDueAt), leasedUntil: leasedUntil)
             outbox.fanOuts.queue(queue.name, isBehind: round.isFull)
-            isEmpty = search.looksAhead && round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
+            isEmpty = asked.looksAhead && round.leases.isEmpty && !round.isFull && round.nextDueAt == nil
             // What was leased while the queue stopped is due again when its lease ends.
             for lease in round.leases where stopped == nil {
                 inFlight += 1
@@ -134,11 +131,8 @@ actor QueueDispatcher {
             if round.isFull {
                 // Else the next attempt that ends wakes.
                 if round.leases.count < room { wake() }
-            } else if let next = round.nextDueAt {
+            } else if let next = search.nextRoundAt {
                 wakeAt(next)
-            } else if !search.looksAhead {
-                // The time of the next one is looked for when nothing is under way, or soon.
-                wakeAt(now + Self.lookPause)
             }
         } catch {
             notices.notice(

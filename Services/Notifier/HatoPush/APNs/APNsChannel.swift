@@ -132,7 +132,7 @@ public struct APNsChannel: Channel {
         }
         let target = Target(credentials: credentials, environment: device.environment, link: link)
         let (outcome, proof) = await exchange(request, target)
-        await link.ended(turn, proof)
+        link.ended(turn, proof)
         return outcome
     }
 
@@ -173,16 +173,14 @@ public struct APNsChannel: Channel {
     }
 
     private func call(_ request: APNsRequest, _ target: Target, _ token: String) async -> Called {
-        var http = HTTPClientRequest(url: target.link.url + request.path)
-        http.method = .POST
-        http.headers = ["authorization": "bearer \(token)", "user-agent": userAgent]
-        for (name, value) in request.headers { http.headers.add(name: name, value: value) }
-        http.body = .bytes(request.payload)
+        var headers: HTTPHeaders = ["authorization": "bearer \(token)", "user-agent": userAgent]
+        for (name, value) in request.headers { headers.add(name: name, value: value) }
+        let post = BoundedCall.Post(url: target.link.url + request.path, headers: headers, body: request.payload)
         let call = BoundedCall(
             timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
         let time = now()
         do {
-            let received = try await target.link.response(call, http) { APNsResponse($0, now: time).isShutdown }
+            let received = try await target.link.response(call, post) { APNsResponse($0, now: time).isShutdown }
             let response = APNsResponse(received, now: time)
             switch response.decision {
             case .outcome(let outcome): return .ended((outcome, response.proof))

@@ -159,15 +159,13 @@ public struct FCMChannel: Channel {
             let error = "the access token came too late for the send"
             return .outcome(.failed(DeliveryResponse(error: error), retryAfter: nil))
         }
-        var request = HTTPClientRequest(url: send.url)
-        request.method = .POST
-        request.headers = [
+        let headers: HTTPHeaders = [
             "content-type": "application/json", "authorization": "Bearer \(token)", "user-agent": userAgent,
         ]
-        request.body = .bytes(send.body)
+        let post = BoundedCall.Post(url: send.url, headers: headers, body: send.body)
         let call = BoundedCall(timeout: left, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
         do {
-            let received = FCMReceived(try await client.response(call, request))
+            let received = FCMReceived(try await client.response(call, post))
             return FCMResponse(received, secrets: [token, send.name], now: now() / 1_000).decision
         } catch {
             return .outcome(.failed(DeliveryResponse(error: error.reason), retryAfter: nil))
@@ -199,17 +197,16 @@ private struct FCMTokenSource: Sendable {
             let response = DeliveryResponse(error: "the key of the service account cannot sign")
             return .failure(FCMTokenFailure(outcome: .providerRefused(response, retryAfter: nil)))
         }
-        var request = HTTPClientRequest(url: account.tokenURL)
-        request.method = .POST
-        request.headers = [
+        let headers: HTTPHeaders = [
             "content-type": "application/x-www-form-urlencoded", "accept": "application/json",
             "user-agent": userAgent,
         ]
         // The characters of an assertion need no escape.
         let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
-        request.body = .bytes(Array("grant_type=\(grant)&assertion=\(assertion)".utf8))
+        let body = Array("grant_type=\(grant)&assertion=\(assertion)".utf8)
+        let post = BoundedCall.Post(url: account.tokenURL, headers: headers, body: body)
         do {
-            let received = FCMReceived(try await client.response(call, request))
+            let received = FCMReceived(try await client.response(call, post))
             return FCMAccessToken.read(received, secrets: [assertion], now: seconds)
         } catch {
             let response = DeliveryResponse(error: "the token endpoint: \(error.reason)")

@@ -117,11 +117,11 @@ public struct WebPushChannel: Channel {
         }
         // The attempt was ended during the look-up, before the push service was called.
         if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }
-        let request: HTTPClientRequest
-        do { request = try self.request(push, to: admitted, subscription, signer) } catch {
+        let post: BoundedCall.Post
+        do { post = try self.post(push, to: admitted, subscription, signer) } catch {
             return .rejected(DeliveryResponse(error: "the push cannot be encrypted"))
         }
-        return await call(request, to: admitted)
+        return await call(post, to: admitted)
     }
 
     public func shutdown() async { await clients.shutdown() }
@@ -130,28 +130,25 @@ public struct WebPushChannel: Channel {
         signer?.credentials.allowsPrivate == true ? guards.allowingPrivate : guards.standard
     }
 
-    private func request(
+    private func post(
         _ push: WebPushRequest, to admitted: AddressGuard.Admitted, _ subscription: WebPushSubscription,
         _ signer: WebPushSigner
-    ) throws -> HTTPClientRequest {
+    ) throws -> BoundedCall.Post {
         let body = try WebPushEncryption().body(
             push.plaintext, for: subscription, paddedTo: WebPushEncryption.paddedCount(push.plaintext.count))
-        var request = HTTPClientRequest(url: admitted.url.text)
-        request.method = .POST
-        request.headers = [
+        var headers: HTTPHeaders = [
             "content-type": "application/octet-stream", "content-encoding": "aes128gcm", "user-agent": userAgent,
             "authorization": try signer.authorization(for: admitted.url, now: now() / 1_000),
         ]
-        for (name, value) in push.headers { request.headers.add(name: name, value: value) }
-        request.body = .bytes(body)
-        return request
+        for (name, value) in push.headers { headers.add(name: name, value: value) }
+        return BoundedCall.Post(url: admitted.url.text, headers: headers, body: body)
     }
 
-    private func call(_ request: HTTPClientRequest, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
+    private func call(_ post: BoundedCall.Post, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
             timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
         do {
-            let response = try await clients.response(call, request, to: admitted)
+            let response = try await clients.response(call, post, to: admitted)
             let answer = WebPushResponse(
                 status: response.status, retryAfter: response.headers.first(name: "retry-after"),
                 location: response.headers.first(name: "location"), excerpt: response.excerpt)

@@ -81,7 +81,7 @@ public struct WebhookChannel: Channel {
         }
         // The attempt was ended during the look-up, before the receiver was called.
         if Task.isCancelled { return .postponed(DeliveryResponse(error: "the look-up took long")) }
-        return await call(request(to: admitted, delivery, signingSecrets), to: admitted)
+        return await call(post(to: admitted, delivery, signingSecrets), to: admitted)
     }
 
     public func preview(of delivery: Delivery) -> DeliveryPreview? {
@@ -93,28 +93,25 @@ public struct WebhookChannel: Channel {
 
     public func shutdown() async { await clients.shutdown() }
 
-    private func request(
+    private func post(
         to admitted: AddressGuard.Admitted, _ delivery: Delivery, _ secrets: [WebhookSecret]
-    ) -> HTTPClientRequest {
+    ) -> BoundedCall.Post {
         let body = WebhookBody.bytes(delivery)
         let timestamp = now() / 1_000
-        var request = HTTPClientRequest(url: admitted.url.text)
-        request.method = .POST
-        request.headers = [
+        let headers: HTTPHeaders = [
             "content-type": "application/json", "user-agent": userAgent, "webhook-id": delivery.id,
             "webhook-timestamp": String(timestamp),
             "webhook-signature": WebhookSignature.sign(
                 id: delivery.id, timestamp: timestamp, body: body, secrets: secrets),
         ]
-        request.body = .bytes(body)
-        return request
+        return BoundedCall.Post(url: admitted.url.text, headers: headers, body: body)
     }
 
-    private func call(_ request: HTTPClientRequest, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
+    private func call(_ post: BoundedCall.Post, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
             timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.answerBytesMax)
         do {
-            let response = try await clients.response(call, request, to: admitted)
+            let response = try await clients.response(call, post, to: admitted)
             let answer = WebhookResponse(
                 status: response.status, retryAfter: response.headers.first(name: "retry-after"),
                 excerpt: response.excerpt)
