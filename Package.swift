@@ -222,7 +222,7 @@ let package = Package(
             exclude: ["Tables", "README.md"]),
         suite(
             "Integration",
-            ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto, cryptoExtras]),
+            ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto, cryptoExtras, logging]),
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
         suite(
             "Tidy",

@@ -59,7 +59,7 @@ public struct CommandTable: Sendable, Hashable {
     }
 
     /// Escapes control characters (C0, DEL, C1, and those that change the direction of text).
-    private static func shown(_ text: String) -> String {
+    static func shown(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             switch scalar.value {

@@ -11,7 +11,8 @@ public protocol RequestCommand: AsyncParsableCommand {
     func request() throws -> Request
     /// The confirmation question on a terminal before the call; nil asks nothing.
     var question: String? { get }
-    /// The table for a terminal instead of JSON; nil shows JSON there too.
+    /// The table for a terminal instead of JSON; nil shows JSON there too. Below the table of a page with an `after`,
+    /// standard error has the option for the next page.
     func table(_ result: JSONValue) -> CommandTable?
     /// The failure when the server refuses the call; by default the server's message.
     func failure(_ error: RPCError) -> CommandFailure
@@ -36,7 +37,11 @@ extension RequestCommand {
                 throw failure(error)
             }
             if let member = options.only { return try output.show(member: member, of: result) }
-            try output.show(result, as: output.isForPeople ? table(result) : nil)
+            let table = output.isForPeople ? table(result) : nil
+            try output.show(result, as: table)
+            if table != nil, let after = result["after"]?.string {
+                output.complain("There is more: --after '\(CommandTable.shown(after))'")
+            }
         }
     }
 }

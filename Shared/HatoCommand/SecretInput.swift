@@ -29,12 +29,27 @@ public enum SecretInput {
 
     private static func typed(_ name: String) -> String? {
         var shown = termios()
-        guard isatty(0) == 1, tcgetattr(0, &shown) == 0 else { return readLine() }
+        guard isatty(0) == 1, tcgetattr(0, &shown) == 0 else { return nextLine() }
         var hidden = shown
         hidden.c_lflag &= ~tcflag_t(ECHO)
         CommandOutput.standard(json: false).complain("\(name.prefix(1).uppercased())\(name.dropFirst()):")
         tcsetattr(0, TCSAFLUSH, &hidden)
         defer { tcsetattr(0, TCSAFLUSH, &shown) }
-        return readLine()
+        return nextLine()
+    }
+
+    /// The next line of stdin, read byte by byte: what follows it is left for others.
+    private static func nextLine() -> String? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while true {
+            let count = read(0, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self) }
+            guard byte != UInt8(ascii: "\n") else { break }
+            bytes.append(byte)
+        }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

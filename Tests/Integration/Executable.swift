@@ -21,6 +21,8 @@ enum Executable {
     struct Streams {
         var input = "/dev/null"
         var output: String?
+        /// In place of `output`.
+        var terminal: FileHandle?
     }
 
     /// Runs a program to its end. Variables of Hato come only from the argument, none from the environment.
@@ -31,7 +33,8 @@ enum Executable {
         let process = try process(name, arguments, environment)
         process.standardInput = try #require(FileHandle(forReadingAtPath: streams.input))
         let captured = try folder.handle("output")
-        process.standardOutput = try streams.output.map { try #require(FileHandle(forWritingAtPath: $0)) } ?? captured
+        let output = try streams.output.map { try #require(FileHandle(forWritingAtPath: $0)) }
+        process.standardOutput = streams.terminal ?? output ?? captured
         process.standardError = try folder.handle("error")
         let ended = Latch()
         process.terminationHandler = { _ in ended.open() }
@@ -170,7 +173,7 @@ final class Latch: Sendable {
 }
 
 /// A folder that is deleted with its owner.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
     private let url = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)")
 
     init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }

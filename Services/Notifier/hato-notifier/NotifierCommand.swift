@@ -11,12 +11,11 @@ struct NotifierCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
-            ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, TriggersCommand.self,
-            TypesCommand.self, TopicsCommand.self, PreferencesCommand.self,
-            SendCommand.self, OutboxCommand.self, BadgesCommand.self, WithdrawCommand.self,
-            DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
-            CategoriesCommand.self, RespondCommand.self, QuickRepliesCommand.self,
-            CallCommand<NotifierTarget>.self,
+            ServeCommand<NotifierTarget>.self, DevicesCommand.self, AppsCommand.self, CategoriesCommand.self,
+            TypesCommand.self, TriggersCommand.self, TopicsCommand.self, BadgesCommand.self, PreferencesCommand.self,
+            QuickRepliesCommand.self, RespondCommand.self, WithdrawCommand.self, SendCommand.self,
+            SendToDeviceCommand.self, OutboxCommand.self, DeadCommand.self, FollowCommand.self, ReceiveCommand.self,
+            BackupCommand.self, RestoreCommand<NotifierTarget>.self, CallCommand<NotifierTarget>.self,
             HealthCommand<NotifierTarget>.self, ConfigCommand<NotifierTarget>.self, VersionCommand<NotifierTarget>.self,
         ])
 }

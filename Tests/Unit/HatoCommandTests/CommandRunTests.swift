@@ -18,10 +18,12 @@ private enum Shop {
         struct Result: FieldObject {
             var name: String
             var uid: String?
+            var after: String?
             static let fields = Fields<Self>(
                 blank: Self(name: ""),
                 .required("name", \.name),
-                .optional("uid", \.uid))
+                .optional("uid", \.uid),
+                .optional("after", \.after))
         }
         static let example = RPCExample(Paint(name: "door"), Result(name: "door"))
         static let fields = Fields<Self>(blank: Self(name: ""), .required("name", \.name))
@@ -124,7 +126,8 @@ private struct NameAuthenticator: Authenticator {
         var router = RPCRouter()
         router.handle(Shop.Paint.self) { request, context in
             calls.add()
-            return Shop.Paint.Result(name: request.name, uid: context.caller.uid)
+            let after = request.name == "page" ? "it's\u{1B}" : nil
+            return Shop.Paint.Result(name: request.name, uid: context.caller.uid, after: after)
         }
         router.handle(Shop.Refuse.self) { request, _ in
             throw RPCError(RPCError.Code(rawValue: request.code), reason: "because", "The shop says no")
@@ -192,6 +195,16 @@ private struct NameAuthenticator: Authenticator {
             #expect(table.out == "NAME\ndoor\n")
             let json = try await run(PaintCommand.self, arguments + ["--json"], isForPeople: true)
             #expect(json.json?["name"] == "door")
+        }
+    }
+
+    @Test func peopleLearnThatThereIsMore() async throws {
+        try await withServer { address in
+            let arguments = ["page", "--server", address, "--token", "masuo"]
+            let table = try await run(PaintCommand.self, arguments, isForPeople: true)
+            #expect(table.out == "NAME\npage\n")
+            #expect(table.err == "There is more: --after 'it's\\u{1b}'\n")
+            #expect(try await run(PaintCommand.self, arguments).err.isEmpty)
         }
     }
 

@@ -9,32 +9,6 @@ struct DatabaseOption: ParsableArguments {
     func name() throws -> DatabaseName? { try database.map { try DatabaseName($0) } }
 }
 
-/// A JSON value as an argument; `-` reads it from stdin, `@FILE` from a file.
-enum ValueArgument {
-    static func value(_ argument: String) throws -> JSONValue {
-        let bytes: [UInt8]
-        if argument == "-" {
-            bytes = try CommandInput.bytes(of: argument)
-        } else if argument.hasPrefix("@") {
-            bytes = try CommandInput.bytes(of: String(argument.dropFirst()))
-        } else {
-            bytes = Array(argument.utf8)
-        }
-        do { return try JSONParser.parse(bytes) } catch {
-            throw CommandFailure(.usage, "the value is not valid JSON: \(error); a text needs quotes, e.g. '\"hello\"'")
-        }
-    }
-
-    static func object(_ argument: String) throws -> JSONObject {
-        guard let object = try value(argument).object else {
-            throw CommandFailure(.usage, "values are a JSON object, e.g. '{\"title\":\"hello\"}'")
-        }
-        return object
-    }
-
-    static let help = ArgumentHelp("The value, as JSON; - reads it from stdin, @FILE from a file.", valueName: "json")
-}
-
 /// A query as options.
 struct QueryOptions: ParsableArguments {
     @Option(help: "Order by a child path, $key, $value or $priority.") var orderBy: String?

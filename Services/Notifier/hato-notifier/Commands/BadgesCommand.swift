@@ -12,24 +12,28 @@ struct BadgesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: Notifier.Badges.Get.summary)
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "The user, with the administrator key.") var uid: String?
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.Badges.Get>>
 
-        func request() throws -> Notifier.Badges.Get { .init(uid: uid) }
+        func request() throws -> Notifier.Badges.Get { try fields.request() }
     }
 
     struct Set: RequestCommand {
         typealias Target = NotifierTarget
         static let configuration = CommandConfiguration(
             abstract: Notifier.Badges.Set.summary,
-            discussion: "Example: badges set 0 --thread c1 --uid u1")
+            discussion: "Example: hato-notifier badges set 0 --thread c1 --uid u1")
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "How many are unread.") var count: Int
-        @Option(help: "The thread; all of them when absent.") var thread: String?
-        @Option(help: "The user, with the administrator key.") var uid: String?
+        @OptionGroup var fields: FieldOptions<CountFields>
 
-        func request() throws -> Notifier.Badges.Set { .init(thread: thread, count: count, uid: uid) }
+        func request() throws -> Notifier.Badges.Set { try fields.request(with: ["count": .number(Double(count))]) }
     }
+}
+
+enum CountFields: OptionFields {
+    typealias Object = Notifier.Badges.Set
+    static let omitted: Set<String> = ["count"]
 }
 
 struct WithdrawCommand: RequestCommand {

@@ -43,11 +43,7 @@ struct CategoriesCommand: AsyncParsableCommand {
 
         func request() throws -> Notifier.Categories.Set {
             if let shipped { return try ShippedCategories(name: shipped).request() }
-            let file = file ?? "-"
-            guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
-                throw CommandFailure(.usage, "'\(file)' holds no JSON object")
-            }
-            return try Notifier.Categories.Set.decode(object)
+            return try CommandInput.request(Notifier.Categories.Set.self, of: file ?? "-")
         }
     }
 
@@ -56,9 +52,13 @@ struct CategoriesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: Notifier.Categories.Get.summary)
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "That of a former result.") var etag: String?
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.Categories.Get>>
 
-        func request() throws -> Notifier.Categories.Get { .init(etag: etag) }
+        func request() throws -> Notifier.Categories.Get { try fields.request() }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            result["categories"]?.array.map { CommandTable(["id", "actions"], of: $0) }
+        }
     }
 
     struct Remove: RequestCommand {

@@ -5,7 +5,8 @@ import HatoModel
 struct OutboxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "outbox", abstract: "What waits, and what became of notifications.",
-        subcommands: [Counts.self, Status.self, List.self, Show.self, Follow.self], defaultSubcommand: Counts.self)
+        subcommands: [Counts.self, Status.self, List.self, Show.self, FollowCommand.self],
+        defaultSubcommand: Counts.self)
 
     struct Counts: RequestCommand {
         typealias Target = NotifierTarget
@@ -22,9 +23,9 @@ struct OutboxCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The notification.") var notification: String
-        @OptionGroup var page: PageOptions
+        @OptionGroup var page: FieldOptions<StatusFields>
 
-        func request() throws -> Notifier.Status { page.status(of: notification) }
+        func request() throws -> Notifier.Status { try page.request(with: ["notification": .string(notification)]) }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(
@@ -39,18 +40,9 @@ struct OutboxCommand: AsyncParsableCommand {
             discussion: "Example: hato-notifier outbox list --uid u1 --state pending")
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "Only to devices of this user.") var uid: String?
-        @Option(help: "Only to this device.") var device: String?
-        @Option(help: "Only in this state: pending, leased, delivered, dropped or dead.", transform: choice)
-        var state: Notifier.DeliveryState?
-        @Option(help: "Only of notifications of this trigger.") var trigger: String?
-        @OptionGroup var page: PageOptions
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.Outbox.List>>
 
-        func request() throws -> Notifier.Outbox.List {
-            var request = Notifier.Outbox.List(after: page.after, limit: page.limit)
-            (request.uid, request.device, request.state, request.trigger) = (uid, device, state, trigger)
-            return request
-        }
+        func request() throws -> Notifier.Outbox.List { try fields.request() }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(
@@ -65,9 +57,9 @@ struct OutboxCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The notification.") var notification: String
-        @OptionGroup var page: PageOptions
+        @OptionGroup var page: FieldOptions<StatusFields>
 
-        func request() throws -> Notifier.Status { page.status(of: notification) }
+        func request() throws -> Notifier.Status { try page.request(with: ["notification": .string(notification)]) }
 
         /// A line for each attempt, the oldest first; one for a delivery without any.
         func table(_ result: JSONValue) -> CommandTable? {
@@ -83,29 +75,25 @@ struct OutboxCommand: AsyncParsableCommand {
             return CommandTable(["delivery", "device", "state", "reason", "at", "status", "id", "error"], of: lines)
         }
     }
-
-    struct Follow: StreamCommand {
-        typealias Target = NotifierTarget
-        static let configuration = CommandConfiguration(abstract: Notifier.Follow.summary)
-
-        @OptionGroup var options: ClientOptions
-        @OptionGroup var stream: StreamOptions
-        @Option(help: "Go on after this position; 0: from the oldest kept.") var after: Int?
-
-        func request() throws -> Notifier.Follow { .init(after: after) }
-    }
 }
 
-/// The page of a list.
-struct PageOptions: ParsableArguments {
-    @Option(help: "Where the page begins: after of the previous page.") var after: String?
-    @Option(help: "At most so many.") var limit: Int?
+enum StatusFields: OptionFields {
+    typealias Object = Notifier.Status
+    static let omitted: Set<String> = ["notification"]
+}
 
-    func status(of notification: String) -> Notifier.Status {
-        var request = Notifier.Status(notification: notification)
-        (request.after, request.limit) = (after, limit)
-        return request
-    }
+/// Also `outbox follow`.
+struct FollowCommand: StreamCommand {
+    typealias Target = NotifierTarget
+    static let configuration = CommandConfiguration(
+        commandName: "follow", abstract: Notifier.Follow.summary,
+        discussion: "Prints a line for each event. Example: hato-notifier follow --after 0 --max-events 10")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var stream: StreamOptions
+    @OptionGroup var fields: FieldOptions<AllFields<Notifier.Follow>>
+
+    func request() throws -> Notifier.Follow { try fields.request() }
 }
 
 /// One of the values that an option may have.
@@ -124,10 +112,9 @@ struct DeadCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: Notifier.Dead.List.summary)
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "Where the page begins: after of the previous page.") var after: String?
-        @Option(help: "At most so many.") var limit: Int?
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.Dead.List>>
 
-        func request() throws -> Notifier.Dead.List { .init(after: after, limit: limit) }
+        func request() throws -> Notifier.Dead.List { try fields.request() }
 
         func table(_ result: JSONValue) -> CommandTable? {
             CommandTable(["delivery", "device", "uid", "title", "reason", "attempts"], of: result["dead"]?.array ?? [])

@@ -6,20 +6,34 @@ struct RespondCommand: RequestCommand {
     typealias Target = NotifierTarget
     static let configuration = CommandConfiguration(
         commandName: "respond", abstract: Notifier.Respond.summary,
-        discussion: "Example: hato-notifier respond ntf_… REPLY --text 今行きます --token \"$ID_TOKEN\"")
+        discussion: """
+            Examples: hato-notifier respond ntf_… REPLY --text 今行きます --reply-token-file reply-token; \
+            hato-notifier respond ntf_… --quick-reply 0 --token-file id-token
+            """)
 
     @OptionGroup var options: ClientOptions
     @Argument(help: "The notification.") var notification: String
     @Argument(help: "The action; or displayed, opened or dismissed.") var action: String?
-    @Option(help: "In place of an action, a quick reply: 0 to 5.") var quickReply: Int?
-    @Option(help: "The text of an action that takes one.") var text: String?
-    @Option(help: "hato.reply of the push, in place of an ID token.") var replyToken: String?
+    @Option(
+        help: ArgumentHelp(
+            "The file whose first line is hato.reply of the push, in place of an ID token; - is stdin.",
+            valueName: "file"))
+    var replyTokenFile: String?
+    @OptionGroup var fields: FieldOptions<ResponseFields>
 
     func request() throws -> Notifier.Respond {
-        var request = Notifier.Respond(notification: notification, action: action, replyToken: replyToken)
-        (request.quickReply, request.text) = (quickReply, text)
-        return request
+        var members: JSONObject = ["notification": .string(notification)]
+        if let action { members["action"] = .string(action) }
+        if let file = replyTokenFile {
+            members["replyToken"] = .string(try SecretInput.line("reply token", in: file))
+        }
+        return try fields.request(with: members)
     }
+}
+
+enum ResponseFields: OptionFields {
+    typealias Object = Notifier.Respond
+    static let omitted: Set<String> = ["notification", "action", "replyToken"]
 }
 
 struct QuickRepliesCommand: AsyncParsableCommand {
@@ -32,9 +46,17 @@ struct QuickRepliesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: Notifier.QuickReplies.Get.summary)
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "The language of the defaults.") var locale: String?
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.QuickReplies.Get>>
 
-        func request() throws -> Notifier.QuickReplies.Get { .init(locale: locale) }
+        func request() throws -> Notifier.QuickReplies.Get { try fields.request() }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            var table = CommandTable(["index", "text"])
+            for (index, text) in (result["texts"]?.array ?? []).enumerated() {
+                table.append([.number(Double(index)), text])
+            }
+            return table
+        }
     }
 
     struct Set: RequestCommand {

@@ -6,48 +6,120 @@ struct SendCommand: RequestCommand {
     typealias Target = NotifierTarget
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: Notifier.Send.summary,
-        discussion: "Example: hato-notifier send --to u1 --to u2 --title お知らせ --body 'メンテナンスは明日です'")
+        discussion: """
+            Examples: hato-notifier send --to u1 --to u2 --title お知らせ --body 'メンテナンスは明日です'; \
+            hato-notifier send --topic news --type search_results_list --data search_keyword=鳩 --data order=new
+            """)
 
     @OptionGroup var options: ClientOptions
-    @Option(help: "A user to notify; may be given several times.") var to: [String] = []
-    @Option(help: "A device to notify; may be given several times.") var device: [String] = []
+    @Option(help: "A user to notify. May be repeated.") var to: [String] = []
+    @Option(help: "A device to notify. May be repeated.") var device: [String] = []
     @Option(help: "Notify the users of a topic.") var topic: String?
-    @Option(help: "The type that the data fit; gives the text unless there is a title or body.") var type: String?
-    @Option(help: "The title.") var title: String?
-    @Option(help: "The body.") var body: String?
-    @Option(help: ArgumentHelp("For the receiving app; may be given several times.", valueName: "name=value"))
-    var data: [String] = []
-    @Option(help: ArgumentHelp("How long it is worth delivering.", valueName: "seconds")) var ttl: Int?
-    @Option(help: "Replaces an unsent notification with the same key.") var collapseKey: String?
-    @Option(help: "Sends once, however often this is called within 24 hours.") var idempotencyKey: String?
-    @Option(help: "ids: no provider gets the text; the app fetches it.", transform: choice)
-    var content: Notifier.ContentChoice?
-    @Flag(help: "Say how many devices there are; send nothing.") var dryRun = false
+    @OptionGroup var tokens: TokensOption
+    @OptionGroup var token: FieldOptions<TokenFields>
+    @OptionGroup var text: FieldOptions<AllFields<Notifier.NotificationText>>
+    @OptionGroup var fields: FieldOptions<SendFields>
+    @OptionGroup var delivery: FieldOptions<DeliveryFields>
 
     func request() throws -> Notifier.Send {
-        var request = Notifier.Send(
-            to: try target(), notification: .init(title: title, body: body), idempotencyKey: idempotencyKey)
-        request.type = type
-        if type != nil, title == nil, body == nil { request.notification = nil }
-        for pair in data {
-            guard let sign = pair.firstIndex(of: "=") else { throw ValidationError("--data is name=value.") }
-            request.data = request.data ?? [:]
-            request.data?[String(pair[..<sign])] = String(pair[pair.index(after: sign)...])
+        var members: JSONObject = ["to": .object(try target())]
+        for (name, group) in [("notification", try text.members()), ("options", try delivery.members())] {
+            if !group.isEmpty { members[name] = .object(group) }
         }
-        if ttl != nil || collapseKey != nil {
-            request.options = .init(ttlSeconds: ttl, collapseKey: collapseKey)
-        }
-        request.dryRun = dryRun ? true : nil
-        request.content = content
-        return request
+        return try fields.request(with: members, from: delivery.sources(of: "options"))
     }
 
-    private func target() throws -> Notifier.SendTarget {
-        switch (to.isEmpty, device.isEmpty, topic) {
-        case (false, true, nil): .init(uids: to)
-        case (true, false, nil): .init(devices: device)
-        case (true, true, let topic?): .init(topic: topic)
-        default: throw ValidationError("Give --to, --device or --topic.")
+    private func target() throws -> JSONObject {
+        switch (to.isEmpty, device.isEmpty, topic, tokens.deviceTokensFile) {
+        case (false, true, nil, nil): return ["uids": to.json]
+        case (true, false, nil, nil): return ["devices": device.json]
+        case (true, true, let topic?, nil): return ["topic": .string(topic)]
+        case (true, true, nil, let file?): return ["tokens": .array(try named(TokensOption.tokens(in: file)))]
+        default: throw ValidationError("Give one of --to, --device, --topic and --device-tokens-file.")
         }
     }
+
+    private func named(_ tokens: [String]) throws -> [JSONValue] {
+        var members = try token.members()
+        guard members["platform"] != nil else {
+            throw ValidationError("--device-tokens-file needs --platform: apns or fcm.")
+        }
+        return tokens.map { token in
+            members["token"] = .string(token)
+            return .object(members)
+        }
+    }
+
+    func validate() throws {
+        guard tokens.deviceTokensFile != nil || token.isEmpty else {
+            throw ValidationError("--platform and --app belong to --device-tokens-file.")
+        }
+    }
+}
+
+/// The fields of `notifier.send` that are no objects of the notifier's own.
+enum SendFields: OptionFields {
+    typealias Object = Notifier.Send
+    static let omitted: Set<String> = ["to", "notification", "options"]
+}
+
+enum DeliveryFields: OptionFields {
+    typealias Object = Notifier.DeliveryOptions
+    static let names = ["ttlSeconds": "ttl"]
+}
+
+enum TokenFields: OptionFields {
+    typealias Object = Notifier.NamedToken
+    static let omitted: Set<String> = ["token"]
+}
+
+/// Tokens of devices, which others must not see.
+struct TokensOption: ParsableArguments {
+    @Option(help: ArgumentHelp("Notify the tokens in this file, one a line; - is stdin.", valueName: "file"))
+    var deviceTokensFile: String?
+
+    /// Throws `CommandFailure` for a file that cannot be read, or has no token.
+    static func tokens(in file: String) throws(CommandFailure) -> [String] {
+        let tokens = try SecretInput.lines(of: file)
+        guard !tokens.isEmpty else {
+            throw CommandFailure(.usage, "--device-tokens-file \(file): it has no token; give one a line")
+        }
+        return tokens
+    }
+}
+
+struct SendToDeviceCommand: RequestCommand {
+    typealias Target = NotifierTarget
+    static let configuration = CommandConfiguration(
+        commandName: "send-to-device", abstract: Notifier.SendToDevice.summary,
+        discussion: """
+            The file holds the payload as JSON, e.g. {"notification":{"title":"マスオさんからのメッセージ",\
+            "body":"ただいま","badge":"1","sound":"default"},"data":{"room_id":"r1"}}. Example: \
+            hato-notifier send-to-device payload.json --device-tokens-file tokens --priority high
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @Argument(help: "The file of the payload; - reads it from stdin.") var file: String
+    @OptionGroup var tokens: TokensOption
+    @OptionGroup var fields: FieldOptions<SendToDeviceFields>
+    @OptionGroup var delivery: FieldOptions<AllFields<Notifier.LegacyOptions>>
+
+    func validate() throws {
+        guard tokens.deviceTokensFile != nil else { throw ValidationError("Give --device-tokens-file.") }
+    }
+
+    func request() throws -> Notifier.SendToDevice {
+        let tokens = try TokensOption.tokens(in: tokens.deviceTokensFile ?? "-")
+        var members: JSONObject = ["payload": try CommandInput.json(of: file)]
+        members["token"] = tokens.count == 1 ? .string(tokens[0]) : tokens.json
+        let options = try delivery.members()
+        if !options.isEmpty { members["options"] = .object(options) }
+        return try fields.request(
+            with: members, from: delivery.sources(of: "options").merging(["payload": "'\(file)'"]) { $1 })
+    }
+}
+
+enum SendToDeviceFields: OptionFields {
+    typealias Object = Notifier.SendToDevice
+    static let omitted: Set<String> = ["token", "payload", "options"]
 }

@@ -14,12 +14,9 @@ struct TopicsCommand: AsyncParsableCommand {
             discussion: "Example: hato-notifier topics list --topic news")
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "List the users of this topic (administrators).") var topic: String?
-        @Option(help: "List the topics of this user (administrators).") var uid: String?
-        @Option(help: "Where the page begins: after of the previous page.") var after: String?
-        @Option(help: "At most so many.") var limit: Int?
+        @OptionGroup var fields: FieldOptions<AllFields<Notifier.Topics.List>>
 
-        func request() throws -> Notifier.Topics.List { .init(topic: topic, uid: uid, after: after, limit: limit) }
+        func request() throws -> Notifier.Topics.List { try fields.request() }
 
         func table(_ result: JSONValue) -> CommandTable? {
             guard let uids = result["uids"]?.array else {

@@ -44,11 +44,7 @@ struct TriggersCommand: AsyncParsableCommand {
 
         func request() throws -> Notifier.Triggers.Set {
             if let shipped { return try ShippedTriggers(name: shipped).request() }
-            let file = file ?? "-"
-            guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
-                throw CommandFailure(.usage, "'\(file)' holds no JSON object")
-            }
-            return try Notifier.Triggers.Set.decode(object)
+            return try CommandInput.request(Notifier.Triggers.Set.self, of: file ?? "-")
         }
     }
 
@@ -76,23 +72,27 @@ struct TriggersCommand: AsyncParsableCommand {
         @OptionGroup var options: ClientOptions
         @Argument(help: "The trigger.") var id: String
         @Argument(help: "Where the change happens.") var path: String
-        @Option(help: "created, updated or deleted; created if it is not given.") var type: String?
-        @Option(help: "What was there before, as JSON.") var before: String?
-        @Option(help: "What is there after, as JSON.") var after: String?
-        @Option(help: "The uid of the caller that writes.") var author: String?
+        @OptionGroup var fields: FieldOptions<TrialFields>
+        @Option(help: Self.value("before")) var before: String?
+        @Option(help: Self.value("after")) var after: String?
+        @Option(help: "The uid of the author of the change.") var author: String?
+
+        private static func value(_ when: String) -> ArgumentHelp {
+            ArgumentHelp(
+                "The value \(when) the change, as JSON; - reads it from stdin, @FILE from a file.", valueName: "json")
+        }
 
         func request() throws -> Notifier.Triggers.Test {
-            var request = Notifier.Triggers.Test(id: id, path: try TreePath(path))
-            if let type {
-                guard let type = Notifier.ChangeType(rawValue: type) else {
-                    throw ValidationError("--type is created, updated or deleted.")
-                }
-                request.type = type
-            }
-            request.before = try before.map { try JSONParser.parse(Array($0.utf8)) }
-            request.after = try after.map { try JSONParser.parse(Array($0.utf8)) }
-            request.uid = author
-            return request
+            var members: JSONObject = ["id": .string(id), "path": .string(path)]
+            if let before { members["before"] = try ValueArgument.value(before, "--before") }
+            if let after { members["after"] = try ValueArgument.value(after, "--after") }
+            if let author { members["uid"] = .string(author) }
+            return try fields.request(with: members)
         }
     }
+}
+
+enum TrialFields: OptionFields {
+    typealias Object = Notifier.Triggers.Test
+    static let omitted: Set<String> = ["id", "path", "before", "after", "uid"]
 }

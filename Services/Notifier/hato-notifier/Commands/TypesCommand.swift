@@ -32,12 +32,7 @@ struct TypesCommand: AsyncParsableCommand {
         @OptionGroup var options: ClientOptions
         @Argument(help: "The file; - reads it from stdin.") var file: String
 
-        func request() throws -> Notifier.Types.Set {
-            guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
-                throw CommandFailure(.usage, "'\(file)' holds no JSON object")
-            }
-            return try Notifier.Types.Set.decode(object)
-        }
+        func request() throws -> Notifier.Types.Set { try CommandInput.request(Notifier.Types.Set.self, of: file) }
     }
 
     struct Remove: RequestCommand {
