@@ -120,7 +120,7 @@ enum WrongNotifierLines {
         Line("triggers set @list.json", 64, "'@list.json' holds no JSON object, e.g. {\"id\":"),
         Line("triggers set -", 64, "stdin is not valid JSON: the text ends in the middle of a value (byte 0)"),
         Line("triggers set @no-title.json", 64, "'@no-title.json': ", "'actions' is no known parameter"),
-        Line("triggers test chat /a.b", 64, "e.g. \"/chats/c1/messages/m1\""),
+        Line("triggers test chat /a.b", 64, "The key \"a.b\" contains \".\""),
         Line("triggers test chat /a --type new", 64, "--type new: give one of created, updated, deleted"),
         Line("triggers test chat /a --after text", 64, "--after is not valid JSON"),
         Line("triggers test chat /a --before @@none", 74, "cannot read '@none': no such file"),
