@@ -198,8 +198,10 @@ extension Notifier.Devices {
                 """, example: "ja-JP"),
             .optional(
                 "timeZone", \.timeZone,
-                "The IANA time zone of the device, e.g. as `TimeZone.current.identifier` has it; unchanged when absent",
-                example: "Asia/Tokyo"),
+                """
+                The IANA time zone of the device, e.g. as `TimeZone.current.identifier` has it; unchanged when absent, \
+                or when the notifier does not know it
+                """, example: "Asia/Tokyo"),
             .optional(
                 "uid", \.uid,
                 """

@@ -31,8 +31,7 @@ extension Notifier.Devices.Register {
     public static let errors = [
         MethodError(
             .invalidArgument, "unsupported_platform", "invalid_url", "plain_http", "port_not_allowed",
-            "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token",
-            "invalid_time_zone"),
+            "private_address", "unresolvable_host", "invalid_secret", "invalid_key", "invalid_token"),
         MethodError(.failedPrecondition, "app_not_configured", "email_not_verified"),
     ]
 }

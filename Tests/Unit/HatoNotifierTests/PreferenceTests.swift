@@ -246,6 +246,27 @@ import Testing
         #expect(try await sent(outbox).count == 2)
     }
 
+    /// A phone may know zones that the notifier does not: it is registered all the same.
+    @Test func aDeviceWithAnUnknownTimeZoneIsRegisteredWithoutIt() async throws {
+        let notifier = try await TestNotifier.start(channels: [ScriptedChannel()])
+        var request = Notifier.Devices.Register(url: "https://example.com/h")
+        func zone() async throws -> String? {
+            let device = try await notifier.call(request, as: "u1").device
+            let devices = try await notifier.call(Notifier.Devices.List(), as: "u1").devices
+            #expect(devices.map(\.device) == [device])
+            return devices.first?.timeZone
+        }
+        for unknown in ["Mars/Olympus", "PST", "", "a/\n", String(repeating: "a/", count: 999)] {
+            request.timeZone = unknown
+            #expect(try await zone() == nil)
+        }
+        request.timeZone = "Asia/Tokyo"
+        #expect(try await zone() == "Asia/Tokyo")
+        request.timeZone = "Mars/Olympus"
+        #expect(try await zone() == "Asia/Tokyo")
+        await notifier.stop()
+    }
+
     @Test func webhooksHaveNoQuietHours() async throws {
         let outbox = try await outbox { $0.quiet = .value([try night(.hold)]) }
         try await outbox.addDevice("d1", of: "u1")

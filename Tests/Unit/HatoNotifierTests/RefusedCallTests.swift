@@ -48,10 +48,6 @@ struct RefusedCallTests {
         ("notifier.preferences.set", ["uid": "u1", "timeZone": "PST"], "timeZone"),
         ("notifier.preferences.set", ["timeZone": "UTC"], "uid"),
         (
-            "notifier.devices.register",
-            ["uid": "u1", "platform": "webhook", "url": "https://example.com/", "timeZone": "Asia/Nowhere"], "timeZone"
-        ),
-        (
             "notifier.preferences.set",
             ["uid": "u1", "quiet": [["days": ["mon", "monday"], "from": "22:00", "to": "07:00", "mode": "hold"]]],
             "quiet.0.days.1"

@@ -32,14 +32,14 @@ struct DeviceMethods: NotifierMethods {
         try checks.key(uid, "uid", bytesMax: configuration.limits.uidBytesMax)
         try checks.key(request.app, "app")
         try checks.key(request.locale, "locale")
-        if let zone = request.timeZone { try checks.timeZone(zone) }
+        let timeZone = request.timeZone.flatMap { checks.known(timeZone: $0) }
         let given = try secret(request.secret)
         let session: String? = if case .user(let user) = caller { user.session } else { nil }
         let app = request.app ?? Delivery.defaultApp
         let form = DeviceRecord(
             DeviceRecord.Form(
                 uid: uid, platform: request.platform, app: app == Delivery.defaultApp ? nil : app,
-                locale: request.locale, timeZone: request.timeZone, session: session),
+                locale: request.locale, timeZone: timeZone, session: session),
             try DeviceForm(request: request, caller: caller).address(), createdAt: configuration.time.now())
         try service.apps.requireCredentials(of: app, for: request.platform)
         let registration = Registration(
@@ -57,7 +57,7 @@ struct DeviceMethods: NotifierMethods {
         }.outcome
         for device in registered.gone { await notices.dropDeliveries(of: device, outbox) }
         if form.platform.showsUser { await WaitingMails(outbox: outbox).userWasSeenIfPossible(uid, notices) }
-        if request.timeZone != nil { try await QuietEnds(outbox: outbox).register(of: uid) }
+        if timeZone != nil { try await QuietEnds(outbox: outbox).register(of: uid) }
         return registered.result
     }
 

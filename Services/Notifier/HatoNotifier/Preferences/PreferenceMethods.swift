@@ -77,6 +77,13 @@ extension RequestChecks {
         for thread in (request.mutes?.value ?? [:]).keys.sorted() { try key(thread, "mutes") }
     }
 
+    /// The time zone of a device; nil when it is not known here: a phone may know newer ones, and is registered all the
+    /// same.
+    func known(timeZone name: String) -> String? {
+        guard (try? key(name, "timeZone")) != nil, ZoneClock(zone: name) != nil else { return nil }
+        return name
+    }
+
     /// The name of a time zone.
     func timeZone(_ name: String) throws(RPCError) {
         try key(name, "timeZone")
