@@ -246,7 +246,8 @@ extension Notifier.Preferences {
                 "quiet", \.quiet,
                 """
                 The quiet windows, at most 14. Notifications with the interruption level `time-sensitive` or \
-                `critical` pass, so do silent pushes and webhooks; `hold` counts more than `silent`
+                `critical` pass, so do silent pushes and webhooks; e-mails wait where `hold` says so. `hold` counts more \
+                than `silent`
                 """),
             .replacing(
                 "mutes", \.mutes,

@@ -120,6 +120,16 @@ import Testing
         #expect(sent.map { $0.at - start } == Array(repeating: 0, count: 10) + [3_000, 6_000, 9_000, 12_000])
     }
 
+    @Test func aBurstWithoutAThreadIsPacedToo() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addPhone("p1", of: "u1")
+        let start = clock.now
+        for index in 0..<200 { _ = try await send("\(index)", outbox, thread: nil) }
+        let sent = try await drain(outbox)
+        #expect(sent.map(\.content.text.title) == (0..<200).map { "\($0)" })
+        #expect(sent.map { $0.at - start } == (0..<200).map { max(0, $0 - 9) * 3_000 })
+    }
+
     @Test func aLongLaneMergesInFewTransactions() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addPhone("p1", of: "u1")
@@ -209,6 +219,8 @@ import Testing
         #expect(MergeSummary.text(count: 3, template: nil, locale: "jam") == "3 new messages")
         #expect(MergeSummary.text(count: 3, template: nil, locale: nil) == "3 new messages")
         #expect(MergeSummary.text(count: 3, template: "{count}枚の写真", locale: "en") == "3枚の写真")
+        #expect(MergeSummary.text(count: 1, template: nil, locale: "en") == "1 new message")
+        #expect(MergeSummary.text(count: 1, template: nil, locale: "ja") == "新着メッセージ1件")
     }
 
     @Test func aSummaryOfTheSenderIsShown() async throws {

@@ -63,7 +63,8 @@ import Testing
             #"{"notification":"ntf_1","index":0,"device":"dev_1","uid":"u1","sequenceVersion":5,"sequenceIndex":6,"#
                 + #""createdAt":7,"machine":{"state":"pending","time":8,"attempts":0,"expiresAt":10,"hold":"rate"},"#
                 + #""queue":"apns default","pacing":{"thread":"c1","isPaced":true,"passing":"timeSensitive","turn":8,"#
-                + #""merged":2,"isNext":true,"userTurn":9}}"#)
+                + #""merged":2,"isNext":true,"userTurn":9,"ofOtherThreads":1,"isTakenBack":true,"#
+                + #""wentInto":"ntf_2-0"}}"#)
         try check(
             PreferencesRecord.self,
             #"{"timeZone":"Asia/Tokyo","quiet":[{"days":["mon"],"from":"22:00","to":"07:00","mode":"hold"}],"#

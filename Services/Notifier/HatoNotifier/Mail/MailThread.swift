@@ -30,6 +30,21 @@ struct MailThread {
         mail.machine = DeliveryStateMachine(
             dueAt: draft.now + draft.mails.pace.wait, expiresAt: delivery.machine.expiresAt)
         try draft.enqueue(mail)
+        if new.options?.interruptionLevel?.passesQuietWindows == true { try letPass(mail.lane, in: &draft) }
+    }
+
+    /// Lets what waits in a lane go within quiet windows, with what has come behind it and passes them.
+    private static func letPass(_ lane: Lane, in draft: inout OutboxDraft) throws {
+        // What came with this transaction is not to be seen in it, and is not held by a window yet.
+        guard let row = try draft.transaction.rows(lane.prefix, limit: 1).first, !draft.hasLeft(row.key),
+            var head = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value)),
+            head.machine.state == .pending, !draft.hasMoved(head.key)
+        else { return }
+        let dueKey = head.dueKey
+        guard try draft.isHead(head, at: dueKey) else { return }
+        head.pacing = Pacing(thread: head.pacing?.thread, isPaced: false, passing: .timeSensitive)
+        if head.machine.hold == .quiet { _ = head.machine.turnCame(at: draft.now) }
+        draft.moveHead(head, dueKey: dueKey)
     }
 
     // MARK: Sending

@@ -21,31 +21,39 @@ struct DeliveryAdmission {
             return Admitted(delivery: head.delivery)
         }
         let check = PreferenceCheck(notification, to: head.delivery.uid, on: head.device.platform)
-        switch try check.verdict(&draft) {
+        var (delivery, verdict) = (head.delivery, try check.verdict(&draft))
+        if case .ended(.muted) = verdict, let others = delivery.pacing?.ofOthersAlone {
+            delivery.pacing = others
+            verdict = try check.verdict(&draft, isForOthers: true)
+        }
+        switch verdict {
         case .ended(.muted):
             let thread = notification.options?.thread
             // What a webhook is sent is not known to be silent before it is read.
             let endsAlone = !head.device.platform.showsUser
             try end(because: .muted, &draft) {
                 !endsAlone && $0.pacing?.thread == thread && $0.pacing?.passing != .silent
+                    && $0.pacing?.ofOthersAlone == nil
             }
             return nil
         case .ended(let ending):
             try end(because: ending, &draft) { _ in true }
             return nil
-        case .unconcerned: return Admitted(delivery: head.delivery)
-        case .wanted(let quiet): return try admit(within: quiet, pace, &draft)
+        case .held where head.device.platform == .email && delivery.pacing?.passing == .timeSensitive:
+            // What passes stands behind it, and goes in the same e-mail.
+            return Admitted(delivery: delivery)
+        case .held(let end):
+            hold(delivery, until: end, by: .quiet, &draft)
+            return nil
+        case .unconcerned: return Admitted(delivery: delivery)
+        case .wanted(let quiet): return try admit(delivery, within: quiet, pace, &draft)
         }
     }
 
     private func admit(
-        within quiet: KnownPreferences.Quiet?, _ pace: SendPace, _ draft: inout OutboxDraft
+        _ delivery: DeliveryRecord, within quiet: KnownPreferences.Quiet?, _ pace: SendPace, _ draft: inout OutboxDraft
     ) throws -> Admitted? {
-        var delivery = head.delivery
-        if case .hold(let end) = quiet?.state {
-            hold(delivery, until: end, by: .quiet, &draft)
-            return nil
-        }
+        var delivery = delivery
         if delivery.machine.isUntried {
             let turn = pace.turn(of: &delivery, now: draft.now)
             if turn > draft.now {
@@ -106,16 +114,37 @@ extension DeliveryAdmission.Admitted {
     /// What is sent: with the count of those that went into it, and without sound in a quiet window.
     func content(_ content: DeliveryContent, summary: String?, locale: String?) -> DeliveryContent {
         var content = content
-        if let count = delivery.pacing?.count, count > 1, content.neutralText != nil {
+        if let pacing = delivery.pacing, pacing.isTakenBack == true {
+            content = content.takenBack(showing: MergeSummary.text(count: pacing.count, template: nil, locale: locale))
+        } else if let count = delivery.pacing?.count, count > 1, content.neutralText != nil {
             // The summary of the sender is words, too.
             content.neutralText = MergeSummary.text(count: count, template: nil, locale: locale)
         } else if let count = delivery.pacing?.count, count > 1 {
             let line = MergeSummary.text(count: count, template: summary, locale: locale)
             content.text.body = content.text.body.map { "\(line)\n\($0)" } ?? line
         }
-        if isQuiet {
+        // It takes the place of one that may be shown.
+        let isRepeated = delivery.pacing?.isTakenBack == true && delivery.machine.lastAttempt != nil
+        if isQuiet || isRepeated {
             content.appearance.sound = nil
             content.appearance.interruptionLevel = .passive
+        }
+        return content
+    }
+}
+
+extension DeliveryContent {
+    /// The same without what it says, for others that went into it: a line in place of its texts. Its id and its thread
+    /// stay, so that it takes the place of what is shown of it.
+    fileprivate func takenBack(showing line: String) -> DeliveryContent {
+        var content = self
+        (content.data, content.platforms, content.path) = ([:], nil, nil)
+        (content.appearance.image, content.appearance.link, content.appearance.category) = (nil, nil, nil)
+        if content.neutralText == nil {
+            content.text = .init(body: line)
+        } else {
+            content.neutralText = line
+            content.hato.source = .init(path: nil, thread: appearance.thread, category: nil)
         }
         return content
     }
@@ -129,7 +158,8 @@ enum MergeSummary {
     /// `template` is that of the notification; without one, it is in the language of the device.
     static func text(count: Int, template: String?, locale: String?) -> String {
         let language = locale?.prefix { $0 != "-" && $0 != "_" }.lowercased()
-        let template = template ?? (language == "ja" ? "新着メッセージ\(mark)件" : "\(mark) new messages")
+        let neutral = language == "ja" ? "新着メッセージ\(mark)件" : "\(mark) new message\(count == 1 ? "" : "s")"
+        let template = template ?? neutral
         return template.replacing(mark, with: String(count))
     }
 }

@@ -16,6 +16,15 @@ struct Pacing: FieldObject, Hashable {
     var isNext: Bool?
     /// When it has its turn at its user, once it has had that at its device; nil: it has not asked for one.
     var userTurn: Int64?
+    /// How many of those that went into it are of other threads than its own, as far as known: one that went into it
+    /// and counted others of this thread is of another thread with all of them. Nil: none went into it, or they did in
+    /// an earlier version, which did not say where they went.
+    var ofOtherThreads: Int?
+    /// Its own words are not to be shown, and it counts as none: it was taken back, read or replaced, or its thread is
+    /// muted.
+    var isTakenBack: Bool?
+    /// The id of the delivery that it went into.
+    var wentInto: String?
 
     /// Deliveries that quiet windows do not concern have lanes of their own, in which none waits for the end of one.
     enum Passing: String, FieldChoice {
@@ -32,7 +41,10 @@ struct Pacing: FieldObject, Hashable {
         .optional("turn", \.turn),
         .optional("merged", \.merged),
         .optional("isNext", \.isNext),
-        .optional("userTurn", \.userTurn))
+        .optional("userTurn", \.userTurn),
+        .optional("ofOtherThreads", \.ofOtherThreads),
+        .optional("isTakenBack", \.isTakenBack),
+        .optional("wentInto", \.wentInto))
 
     init(thread: String? = nil, isPaced: Bool, passing: Passing? = nil) {
         (self.thread, self.isPaced, self.passing) = (thread, isPaced, passing)
@@ -62,10 +74,45 @@ struct Pacing: FieldObject, Hashable {
     /// When it has both turns; the end of time as long as it has not asked for both.
     var goesAt: Int64 { max(turn ?? .max, userTurn ?? .max) }
 
-    /// The same with more that went into it.
-    func merging(_ count: Int) -> Pacing {
+    /// The same with more that went into it: so many of what another one shows.
+    func merging(_ count: Int, of other: Pacing?) -> Pacing {
+        guard count > 0 else { return self }
         var pacing = self
-        if count > 0 { pacing.merged = (merged ?? 0) + count }
+        pacing.merged = (merged ?? 0) + count
+        let ofOthers = other?.thread == thread ? min(count, other?.ofOtherThreads ?? 0) : count
+        pacing.ofOtherThreads = (ofOtherThreads ?? 0) + ofOthers
+        return pacing
+    }
+
+    /// The same as one that went into another delivery. `isCounted`: not only what went into it before, but itself.
+    func gone(into id: String, isCounted: Bool = true) -> Pacing {
+        var pacing = self
+        pacing.wentInto = id
+        return isCounted ? pacing : pacing.takenBack
+    }
+
+    /// The same without its own words.
+    var takenBack: Pacing {
+        var pacing = self
+        pacing.isTakenBack = true
+        return pacing
+    }
+
+    /// The same when one of a thread that went into it counts no more.
+    func without(oneOf thread: String?) -> Pacing {
+        guard let merged, merged > 0 else { return self }
+        var pacing = self
+        let ofOthers = ofOtherThreads ?? 0
+        pacing.merged = merged - 1
+        if ofOthers > 0, thread != self.thread || merged <= ofOthers { pacing.ofOtherThreads = ofOthers - 1 }
+        return pacing
+    }
+
+    /// The same for those of other threads alone; nil: it counts none.
+    var ofOthersAlone: Pacing? {
+        guard let ofOtherThreads, ofOtherThreads > 0 else { return nil }
+        var pacing = takenBack
+        pacing.merged = ofOtherThreads
         return pacing
     }
 
@@ -77,7 +124,10 @@ struct Pacing: FieldObject, Hashable {
     }
 
     /// How many notifications it shows.
-    var count: Int { (merged ?? 0) + 1 }
+    var count: Int { (merged ?? 0) + (isTakenBack == true ? 0 : 1) }
+
+    /// Whether it stays for others, of which is known that they went into it, when its own words do not.
+    var staysForOthers: Bool { ofOtherThreads != nil && merged ?? 0 > 0 }
 }
 
 extension Notifier.InterruptionLevel {

@@ -17,23 +17,30 @@ struct PreferenceCheck {
         /// It goes now: nothing of it is shown, or no person is in front of the device; or the device is none of the
         /// user's.
         case unconcerned
-        /// It goes when the quiet windows let it, and when it has its turn.
+        /// It waits until a quiet window ends, in milliseconds since 1970.
+        case held(until: Int64)
+        /// It goes when it has its turn.
         case wanted(KnownPreferences.Quiet?)
     }
 
-    func verdict(_ draft: inout OutboxDraft) throws -> Verdict {
+    /// - Parameter isForOthers: it goes for those of other threads that went into it, whether its own is muted or not.
+    func verdict(_ draft: inout OutboxDraft, isForOthers: Bool = false) throws -> Verdict {
         // What a user chose is for others.
         guard notification.choice == nil else { return .unconcerned }
         let preferences = try draft.known.record(of: uid, in: draft.transaction)
         if preferences?.off?.contains(platform) == true { return .ended(.platformOff) }
         guard notification.shown.isShown(on: platform) else { return .unconcerned }
-        if let thread = notification.options?.thread, preferences?.hasMutes == true,
+        if !isForOthers, let thread = notification.options?.thread, preferences?.hasMutes == true,
             try PreferenceReading(draft.transaction).isMuted(thread, for: uid, at: draft.now)
         {
             return .ended(.muted)
         }
-        guard platform.showsUser else { return .unconcerned }
-        guard notification.options?.interruptionLevel?.passesQuietWindows != true else { return .wanted(nil) }
-        return .wanted(try draft.known.quiet(of: uid, at: draft.now, in: draft.transaction))
+        // Webhooks are servers.
+        guard platform.showsUser || platform == .email else { return .unconcerned }
+        let passes = notification.options?.interruptionLevel?.passesQuietWindows == true
+        let quiet = passes ? nil : try draft.known.quiet(of: uid, at: draft.now, in: draft.transaction)
+        if case .hold(let end) = quiet?.state { return .held(until: end) }
+        // E-mails have no sound, and a pace of their own.
+        return platform.showsUser ? .wanted(quiet) : .unconcerned
     }
 }

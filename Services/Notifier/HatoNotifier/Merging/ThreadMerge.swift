@@ -56,6 +56,7 @@ struct ThreadMerge {
         for other in page.waiting.dropLast().reversed() {
             var ended = other
             guard case .finish = ended.machine.coalesced(at: draft.now) else { continue }
+            ended.pacing = ended.pacing?.gone(into: newest.id)
             try draft.leaveLane(ended, from: other.dueKey)
         }
         // Those that ended gave theirs back when they left their lanes.
@@ -120,27 +121,31 @@ struct ThreadMerge {
                 draft.writes.delete(row.key)
                 continue
             }
-            var ended = delivery
+            var (ended, waiting) = (delivery, key == head.key ? head : delivery)
             if case .finish = ended.machine.timePassed(at: draft.now) {
                 try draft.leaveLane(ended, from: delivery.dueKey)
-            } else if key != head.key, try isMuted(delivery, &mutes, &draft),
-                case .finish = ended.machine.ended(because: .muted, at: draft.now)
-            {
-                // As the newest, it would take all others with it.
-                try draft.leaveLane(ended, from: delivery.dueKey)
+            } else if key != head.key, try isMuted(delivery, &mutes, &draft) {
+                guard let others = delivery.pacing?.ofOthersAlone else {
+                    // As the newest, it would take all others with it.
+                    _ = ended.machine.ended(because: .muted, at: draft.now)
+                    try draft.leaveLane(ended, from: delivery.dueKey)
+                    continue
+                }
+                waiting.pacing = others
+                page.waiting.append(waiting)
             } else {
-                page.waiting.append(key == head.key ? head : delivery)
+                page.waiting.append(waiting)
             }
         }
         page.waiting.sort { ($0.sequenceVersion, $0.sequenceIndex) < ($1.sequenceVersion, $1.sequenceIndex) }
         return page
     }
 
-    /// Whether the user has muted the thread of one that counts no others. `mutes`: what is known.
+    /// Whether the user has muted the thread of a delivery. `mutes`: what is known.
     private func isMuted(
         _ delivery: DeliveryRecord, _ mutes: inout [String: Bool], _ draft: inout OutboxDraft
     ) throws -> Bool {
-        guard delivery.pacing?.merged == nil, let thread = delivery.pacing?.thread else { return false }
+        guard let thread = delivery.pacing?.thread else { return false }
         if let known = mutes[thread] { return known }
         let preferences = try draft.known.record(of: delivery.uid, in: draft.transaction)
         let isMuted =
@@ -154,9 +159,11 @@ struct ThreadMerge {
     private func survivor(
         _ newest: DeliveryRecord, of page: Page, with turns: Pacing?, at now: Int64
     ) -> DeliveryRecord {
-        let count = page.waiting.dropLast().reduce(0) { $0 + ($1.pacing?.count ?? 1) }
         var survivor = newest
-        survivor.pacing = survivor.pacing?.merging(count).with(turnsOf: turns)
+        for other in page.waiting.dropLast() {
+            survivor.pacing = survivor.pacing?.merging(other.pacing?.count ?? 1, of: other.pacing)
+        }
+        survivor.pacing = survivor.pacing?.with(turnsOf: turns)
             .with(isNext: page.isLast && turns?.turn.map { $0 <= now } == true)
         _ = survivor.machine.waited(because: hold)
         for other in page.waiting { survivor.machine.lasts(until: other.machine.expiresAt) }

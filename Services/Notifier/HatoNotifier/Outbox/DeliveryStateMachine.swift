@@ -10,7 +10,7 @@ import HatoModel
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
 /// pending ──went with another one of its thread──▶ delivered, dead     pending ──user seen, silent──▶ dropped
 /// pending ──held back──▶ pending (later)     pending ──coalesced, not wanted──▶ dropped
-/// pending, leased ──what it needs cannot be read──▶ dead
+/// pending, leased ──what it needs cannot be read──▶ dead     delivered ──others take its place──▶ pending
 /// pending ──withdrawn──▶ dropped; a withdrawn one that is leased or dead is never attempted again
 /// ```
 struct DeliveryStateMachine: FieldObject, Hashable {
@@ -277,6 +277,16 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         }
         return end(.dropped, Reason.withdrawn, at: now)
     }
+
+    /// It is to go once more: others that it counts take the place of its own words.
+    mutating func othersTookPlace(at now: Int64) -> Action {
+        guard state == .delivered, now < expiresAt else { return .ignore }
+        (state, time) = (.pending, now)
+        return .waitUntil(now)
+    }
+
+    /// It counts others, and goes for these when its own notification was withdrawn.
+    mutating func staysForOthers() { isWithdrawn = false }
 
     mutating func droppedByAdministrator(at now: Int64) -> Action {
         guard state == .dead else { return .ignore }

@@ -60,6 +60,7 @@ extension LaneHead {
         let admission = DeliveryAdmission(head: self, notification: notification)
         guard let admitted = try admission.admit(&draft) else { return nil }
         var delivery = admitted.delivery
+        if delivery.pacing?.staysForOthers == true { delivery.machine.staysForOthers() }
         switch delivery.machine.leaseRequested(at: draft.now, until: end) {
         case .ignore, .waitUntil: return nil
         case .finish:

@@ -92,6 +92,8 @@ private struct AttemptRecording {
         let judged = JudgedOutcome(
             outcome: ended.outcome, verdict: verdict ?? (isKnown ? .stays : .ends(.gone)),
             waitsInQueue: delivery.queue != nil)
+        let isDelivered = if case .delivered = ended.outcome { true } else { false }
+        if !isDelivered, delivery.pacing?.staysForOthers == true { delivery.machine.staysForOthers() }
         switch delivery.machine.attemptEnded(judged, at: draft.now, random: random, policy) {
         case .finish:
             if delivery.digest == nil {

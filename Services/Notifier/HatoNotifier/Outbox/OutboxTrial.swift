@@ -38,9 +38,8 @@ struct OutboxTrial: Sendable {
                 case .ended(.muted): return .skipped(.muted)
                 case .ended: return .skipped(.off)
                 case .unconcerned: break
-                case .wanted(let quiet):
-                    if quiet?.state.isHold == true { return .skipped(.quiet) }
-                    isQuiet = quiet?.state.isSilent == true
+                case .held: return .skipped(.quiet)
+                case .wanted(let quiet): isQuiet = quiet?.state.isSilent == true
                 }
                 let delivery = NewDelivery(
                     new: new, notification: id, index: index, recipient: Recipient(device)

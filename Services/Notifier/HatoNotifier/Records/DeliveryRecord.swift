@@ -86,9 +86,7 @@ struct DeliveryRecord: FieldObject {
     func takingPlace(of former: inout DeliveryRecord) -> DeliveryRecord {
         var delivery = self
         guard let hold = former.machine.hold, pacing?.passing == former.pacing?.passing else {
-            if let merged = former.pacing?.merged {
-                delivery.pacing = (pacing ?? Pacing(isPaced: true)).merging(merged)
-            }
+            delivery.takeCounts(of: &former, isCounted: false)
             return delivery
         }
         _ = delivery.machine.held(until: former.machine.time, by: hold)
@@ -98,8 +96,16 @@ struct DeliveryRecord: FieldObject {
             pacing = pacing.with(turnsOf: former.pacing)
             former.pacing = former.pacing?.with(turnsOf: nil)
         }
-        delivery.pacing = pacing.merging(isSameThread ? former.pacing?.count ?? 1 : former.pacing?.merged ?? 0)
+        delivery.pacing = pacing
+        delivery.takeCounts(of: &former, isCounted: isSameThread)
         return delivery
+    }
+
+    /// Counts from now on what another one has counted, and that one itself if `isCounted`.
+    private mutating func takeCounts(of former: inout DeliveryRecord, isCounted: Bool) {
+        guard let other = former.pacing, let count = isCounted ? other.count : other.merged, count > 0 else { return }
+        pacing = (pacing ?? Pacing(isPaced: true)).merging(count, of: other)
+        former.pacing = other.gone(into: id, isCounted: isCounted)
     }
 
     /// Where the lane's one row stands while this delivery is its head.

@@ -131,6 +131,14 @@ private struct WithdrawalPage {
 
     // MARK: A notification
 
+    /// What a user has of the notification.
+    private struct Part {
+        var uid: String
+        var deliveries: [DeliveryRecord] = []
+        /// Nil: the user has read it, or it has no thread.
+        var row: ShownRecord?
+    }
+
     /// Withdraws the next deliveries of a notification.
     mutating func withdraw(_ id: String, in draft: inout OutboxDraft) throws {
         let transaction = draft.transaction
@@ -138,7 +146,7 @@ private struct WithdrawalPage {
             DeliveryRecord.prefix(id), after: record.last.map { DeliveryRecord.key(id, $0) }, limit: Self.rowsMax)
         let key = NotificationRecord.key(id)
         guard let notification = try transaction.readable(NotificationRecord.self, key) else { return }
-        var shown: [String: Set<String>] = [:]
+        var (parts, taking): ([String: Part], TakingBack) = ([:], TakingBack(removesWords: true))
         for row in rows {
             var reader = RecordKeyReader(row.key.bytes)
             _ = reader.text()
@@ -146,41 +154,48 @@ private struct WithdrawalPage {
             guard let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes) else {
                 continue
             }
-            shown[delivery.uid, default: []].formUnion(try withdraw(delivery, in: &draft) ? [delivery.device] : [])
+            parts[delivery.uid, default: Part(uid: delivery.uid)].deliveries.append(delivery)
+            try taking.take(delivery, in: &draft)
         }
-        for (uid, devices) in shown {
-            guard !uid.isEmpty else {
-                for device in devices { draft.threads.push(to: .token(device: device)) { $0.add(id, at: [device]) } }
-                continue
+        for uid in parts.keys where !uid.isEmpty {
+            guard let thread = notification.options?.thread else { continue }
+            let key = ShownRecord.key(UserThread(uid: uid, thread: thread), id)
+            guard let row = try transaction.readable(ShownRecord.self, key) else { continue }
+            draft.writes.delete(key)
+            parts[uid]?.row = row
+            // The next page finds no row of the user any more.
+            for number in row.deliveries where number > record.last ?? .max {
+                guard let delivery = try transaction.readable(DeliveryRecord.self, DeliveryRecord.key(id, number))
+                else { continue }
+                parts[uid]?.deliveries.append(delivery)
+                try taking.take(delivery, in: &draft)
             }
-            try withdraw(notification, from: uid, shownAt: devices, in: &draft)
         }
+        try taking.settle(in: &draft)
+        outcome.dropped += taking.dropped
+        for part in parts.values { try push(notification, to: part, taking, in: &draft) }
+        pushShownForOthers(taking, in: &draft)
         outcome.isDone = rows.count < Self.rowsMax
     }
 
-    private mutating func withdraw(
-        _ notification: NotificationRecord, from uid: String, shownAt found: Set<String>,
-        in draft: inout OutboxDraft
+    private func push(
+        _ notification: NotificationRecord, to part: Part, _ taking: TakingBack, in draft: inout OutboxDraft
     ) throws {
-        var devices = found
-        let id = notification.id
+        let (id, uid) = (notification.id, part.uid)
+        let devices = Set(part.deliveries.filter { taking.isShown($0) }.map(\.device))
+        guard !uid.isEmpty else {
+            for device in devices { draft.threads.push(to: .token(device: device)) { $0.add(id, at: [device]) } }
+            return
+        }
         guard let thread = notification.options?.thread else {
             draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
             if !devices.isEmpty { draft.threads.push(to: .user(uid)) { $0.add(id, at: devices) } }
             return
         }
-        let place = UserThread(uid: uid, thread: thread)
-        let key = ShownRecord.key(place, id)
         // Else the user has read it.
-        guard let row = try draft.transaction.readable(ShownRecord.self, key) else { return }
-        draft.writes.delete(key)
+        guard let row = part.row else { return }
+        let place = UserThread(uid: uid, thread: thread)
         draft.writes.record(OutboxEvent(withdrawn: id, from: uid, at: draft.now))
-        // The next page finds no row of the user any more.
-        for number in row.deliveries where number > record.last ?? .max {
-            guard let delivery = try draft.transaction.readable(DeliveryRecord.self, DeliveryRecord.key(id, number))
-            else { continue }
-            if try withdraw(delivery, in: &draft) { devices.insert(delivery.device) }
-        }
         let hasFallen =
             try row.isCounted && draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
         let isLast = try draft.transaction.keys(ShownRecord.prefix(place), limit: 2).count < 2
@@ -190,18 +205,20 @@ private struct WithdrawalPage {
         draft.threads.push(to: .user(uid)) { push in
             push.add(id, at: devices)
             if hasFallen || isInTree { push.concernsAll() }
-            if isLast { push.clear(thread) }
+            if isLast, !taking.stays(at: place) { push.clear(thread) }
         }
     }
 
-    /// Whether a device may show it; counts those that are dropped.
-    private mutating func withdraw(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) throws -> Bool {
-        if try draft.withdraw(delivery) { outcome.dropped += 1 }
-        return switch delivery.machine.state {
-        case .leased, .delivered: true
-        // An attempt whose response was lost may have arrived.
-        case .pending, .dead: delivery.machine.attempts > 0
-        case .dropped: false
+    /// Removes what was shown for others alone, with the last of them.
+    private func pushShownForOthers(_ taking: TakingBack, in draft: inout OutboxDraft) {
+        for delivery in taking.shownForOthers {
+            let receiver: ThreadCounts.Receiver =
+                delivery.uid.isEmpty ? .token(device: delivery.device) : .user(delivery.uid)
+            draft.threads.push(to: receiver) { push in
+                push.add(delivery.notification, at: [delivery.device])
+                // Android knows it by its thread.
+                if let thread = delivery.pacing?.thread { push.clear(thread) }
+            }
         }
     }
 
@@ -214,6 +231,9 @@ private struct WithdrawalPage {
         guard record.isRead else { return }
         let prefix = thread.map { ShownRecord.prefix(UserThread(uid: uid, thread: $0)) } ?? ShownRecord.prefix(uid)
         let rows = try oldRows(prefix, draft.transaction)
+        var (read, taking): ([(thread: String, deliveries: [DeliveryRecord])], TakingBack) = (
+            [], TakingBack(removesWords: record.lowersCount)
+        )
         for row in rows {
             draft.writes.delete(row.key)
             guard let (thread, id) = ShownRecord.names(row.key) else { continue }
@@ -222,19 +242,25 @@ private struct WithdrawalPage {
                 let place = UserThread(uid: uid, thread: thread)
                 _ = try draft.threads.add(-1, to: place, draft.transaction, &draft.writes)
             }
-            var isShown = false
-            for number in row.record.deliveries {
-                let key = DeliveryRecord.key(id, number)
-                guard let delivery = try draft.transaction.readable(DeliveryRecord.self, key) else { continue }
-                if try withdraw(delivery, in: &draft) { isShown = true }
+            let deliveries = try row.record.deliveries.compactMap { number in
+                try draft.transaction.readable(DeliveryRecord.self, DeliveryRecord.key(id, number))
             }
+            for delivery in deliveries { try taking.take(delivery, in: &draft) }
+            read.append((thread, deliveries))
+        }
+        try taking.settle(in: &draft)
+        outcome.dropped += taking.dropped
+        for (thread, deliveries) in read {
             draft.threads.push(to: receiver) { push in
-                if isShown { push.content.ids.append(id) }
-                push.clear(thread)
+                if let shown = deliveries.first(where: taking.isShown) { push.content.ids.append(shown.notification) }
+                if !taking.stays(at: UserThread(uid: uid, thread: thread)) { push.clear(thread) }
             }
         }
+        pushShownForOthers(taking, in: &draft)
         outcome.isDone = rows.count < Self.rowsMax
-        if let thread { draft.threads.push(to: receiver) { $0.clear(thread) } }
+        if let thread, !taking.stays(at: UserThread(uid: uid, thread: thread)) {
+            draft.threads.push(to: receiver) { $0.clear(thread) }
+        }
     }
 
     /// The newest rows of those that were there when the withdrawal began.
