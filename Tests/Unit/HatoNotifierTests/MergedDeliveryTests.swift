@@ -60,6 +60,25 @@ import Testing
         #expect(lease.delivery.expiresAt == clock.now - 3_000 + 86_400_000)
     }
 
+    @Test func whatAReceiverRefusesTakesNoOthersWithIt() async throws {
+        let outbox = try await outbox()
+        try await flood(40, outbox)
+        #expect(try await outbox.deliverAll().count == 10)
+        clock.advance(by: .seconds(3))
+        // The first round merges.
+        let merged = try await outbox.leaseAll() + outbox.leaseAll()
+        let refused = DeliveryOutcome.rejected(DeliveryResponse(status: 400, error: "the title is too long"))
+        #expect(merged.map(\.delivery.content.text.title) == ["39"])
+        for lease in merged { try await outbox.record(refused, of: lease) }
+        clock.advance(by: .seconds(2))
+        let again = try await outbox.leaseAll()
+        #expect(again.map(\.delivery.content.text) == [.init(body: "29 new messages")])
+        // Nothing was shown, so this one interrupts.
+        #expect(again.first?.delivery.content.appearance.interruptionLevel == nil)
+        for lease in again { try await outbox.record(refused, of: lease) }
+        #expect(outbox.pending == 0 && outbox.deadCount == 1)
+    }
+
     @Test func aNewerOneWithTheKeyCountsWhatWentIntoOneThatFailed() async throws {
         let outbox = try await outbox()
         try await flood(40, outbox, keyed: true)

@@ -209,6 +209,21 @@ import Testing
         #expect(message["notification"]?["image"] == nil && message["data"]?["image"] == nil)
     }
 
+    @Test func aTitleThatIsTooLongIsCut() throws {
+        // Six bytes each as JSON.
+        let title = String(repeating: "\u{1}", count: 700)
+        let message = try message(.init(title: title, body: String(repeating: "あ", count: 100)))
+        let shown = try #require(message["notification"]?["title"]?.string)
+        #expect(message["notification"]?["body"] == "…" && size(message) <= 4_096)
+        #expect(shown.hasSuffix("…") && shown.count > 300)
+    }
+
+    @Test func aLinkThatIsTooLongGoes() throws {
+        let link = "https://chat.example.com/" + String(repeating: "l", count: 2_000)
+        let message = try message(.init(title: "マスオさん", body: "ただいま")) { $0.appearance.link = link }
+        #expect(message["data"]?["link"] == nil && message["notification"]?["title"] == "マスオさん")
+    }
+
     @Test func aMessageOfTheLimitStaysWhole() throws {
         let base = size(try message(.init(title: "t", body: "")))
         let body = String(repeating: "b", count: 4_096 - base)

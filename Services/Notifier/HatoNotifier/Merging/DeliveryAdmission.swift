@@ -123,8 +123,9 @@ extension DeliveryAdmission.Admitted {
             let line = MergeSummary.text(count: count, template: summary, locale: locale)
             content.text.body = content.text.body.map { "\(line)\n\($0)" } ?? line
         }
-        // It takes the place of one that may be shown.
-        let isRepeated = delivery.pacing?.isTakenBack == true && delivery.machine.lastAttempt != nil
+        // It takes the place of one that may be shown: not of one that its receiver refused.
+        let isRepeated =
+            delivery.pacing?.isTakenBack == true && delivery.machine.lastAttempt.map { $0.status ?? 0 < 400 } == true
         if isQuiet || isRepeated {
             content.appearance.sound = nil
             content.appearance.interruptionLevel = .passive

@@ -126,6 +126,9 @@ struct Pacing: FieldObject, Hashable {
     /// How many notifications it shows.
     var count: Int { (merged ?? 0) + (isTakenBack == true ? 0 : 1) }
 
+    /// Whether it can go for others, without its own words that a receiver refused.
+    var goesWithoutWords: Bool { merged ?? 0 > 0 && isTakenBack != true }
+
     /// Whether it stays for others, of which is known that they went into it, when its own words do not.
     var staysForOthers: Bool { ofOtherThreads != nil && merged ?? 0 > 0 }
 }

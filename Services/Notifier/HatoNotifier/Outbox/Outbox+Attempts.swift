@@ -81,6 +81,11 @@ private struct AttemptRecording {
         {
             ended.outcome = .failed(response, retryAfter: nil)
         }
+        if case .rejected(let response) = ended.outcome, delivery.pacing?.goesWithoutWords == true {
+            // Others went into it, which have nothing to do with what is wrong.
+            delivery.pacing = delivery.pacing?.takenBack
+            ended.outcome = .failed(response, retryAfter: nil)
+        }
         let isStopped = try former?.queue.map { try transaction.contains(StoppedQueueRecord.key($0)) } ?? false
         let environment: Notifier.APNsEnvironment? =
             if case .apns(let attempted) = lease.delivery.address { attempted.environment } else { nil }

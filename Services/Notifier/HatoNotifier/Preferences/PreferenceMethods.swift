@@ -32,13 +32,13 @@ struct PreferenceMethods: NotifierMethods {
         try checks.preferences(request)
         var rows = PreferenceRows(uid: uid, mutesMax: configuration.limits.mutesMax)
         if case .user(let user) = caller { rows.isOfAccount = user.session != nil }
-        let preferences = try await outbox.change { [rows, authenticator = service.authenticator] draft in
+        let isOtherQuiet = try await outbox.change { [rows, authenticator = service.authenticator] draft in
             // The user may be gone by now: no event would remove the rows any more.
             if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
             return try rows.replace(by: request, in: &draft)
         }
-        if request.quiet != nil || request.timeZone != nil { try await QuietEnds(outbox: outbox).change(of: uid) }
-        return preferences
+        if isOtherQuiet { try await QuietEnds(outbox: outbox).change(of: uid) }
+        return try await preferences(of: uid)
     }
 
     /// Whose preferences are meant: the caller's; an administrator names the user.

@@ -8,27 +8,21 @@ struct PreferenceRows {
     /// Whether the user is one of auth.
     var isOfAccount = false
 
-    /// Replaces what a request names; returns what stands then. Throws `NotifierError.tooManyMutes`.
-    func replace(
-        by request: Notifier.Preferences.Set, in draft: inout OutboxDraft
-    ) throws -> Notifier.UserPreferences {
+    /// Replaces what a request names. Returns whether the quiet windows are others now, or on another clock. Throws
+    /// `NotifierError.tooManyMutes`.
+    func replace(by request: Notifier.Preferences.Set, in draft: inout OutboxDraft) throws -> Bool {
         let former = try PreferenceReading(draft.transaction).record(of: uid) ?? PreferencesRecord.fields.blank
-        var mutes = try PreferenceReading(draft.transaction).mutes(of: uid)
+        var hasMutes = former.hasMutes
         if let replacement = request.mutes {
             let named = (replacement.value ?? [:]).sorted { $0.key < $1.key }.map { thread, end in
                 MuteRecord(thread: thread, until: end.until)
             }
             for key in try draft.transaction.keys(MuteRecord.prefix(uid), limit: .max) { draft.writes.delete(key) }
-            mutes = try write(named, in: &draft)
-        } else {
-            for mute in mutes where mute.hasEnded(at: draft.now) {
-                draft.writes.delete(MuteRecord.key(uid, mute.thread))
-            }
+            hasMutes = try !write(named, in: &draft).isEmpty
         }
-        mutes.removeAll { $0.hasEnded(at: draft.now) }
-        let record = former.replaced(by: request).with(mutes: !mutes.isEmpty, isOfAccount: isOfAccount)
+        let record = former.replaced(by: request).with(mutes: hasMutes, isOfAccount: isOfAccount)
         put(record, in: &draft)
-        return record.shown(with: mutes)
+        return record.quiet != former.quiet || record.timeZone != former.timeZone
     }
 
     /// Mutes a thread, until a time in milliseconds since 1970 or until it is muted already; nil: for ever. Those that

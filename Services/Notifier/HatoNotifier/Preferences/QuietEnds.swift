@@ -9,9 +9,13 @@ struct QuietEnds {
     /// Lanes that are looked at in one transaction.
     private static let lanesMax = 256
 
-    /// In pages, each a transaction of its own.
+    /// In pages, each a transaction of its own; none for devices without deliveries.
     func change(of uid: String) async throws {
-        let devices = try await outbox.store.read { try $0.devices(of: uid) }.map(\.device)
+        let devices = try await outbox.store.read { snapshot in
+            try snapshot.devices(of: uid).map(\.device).filter { device in
+                try !snapshot.keys(RecordKey(.lane).with(device), limit: 1).isEmpty
+            }
+        }
         for device in devices {
             var last: RecordKey?
             repeat {

@@ -46,16 +46,8 @@ public struct APNsRequest: Sendable, Hashable {
         let used = headers["apns-topic"] ?? topic
         guard Self.topicSuffixes.contains(where: { used == topic + $0.value }) else { throw .otherTopic }
         let bytesMax = headers["apns-push-type"] == "voip" ? Self.voIPPayloadBytesMax : Self.payloadBytesMax
-        func fitted(_ content: DeliveryContent) -> DeliveryContent? {
-            PayloadFitting.fitted(content) { Self.payload($0, members).count <= bytesMax }
-        }
-        var content = fitted(delivery.content)
-        if content == nil, delivery.content.appearance.link != nil {
-            var smaller = delivery.content
-            smaller.appearance.link = nil
-            content = fitted(smaller)
-        }
-        guard let content else { throw .payloadTooLarge }
+        let fitted = PayloadFitting.fitted(delivery.content) { Self.payload($0, members).count <= bytesMax }
+        guard let content = fitted else { throw .payloadTooLarge }
         self.topic = used
         path = "/3/device/\(device.token)"
         self.headers = headers
