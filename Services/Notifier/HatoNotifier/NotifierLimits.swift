@@ -35,6 +35,9 @@ public struct NotifierLimits: Limits, Hashable {
     public var timeToLiveSecondsMax = 28 * 24 * 3_600
     /// Deliveries that wait; at the limit, each new one replaces the oldest of the user with the most.
     public var pendingMax = 1_000_000
+    /// Of how many waiting deliveries of one user it is taken account when deliveries to many devices are made: more of
+    /// them delay no others.
+    var pendingShareMax: Int { max(1, min(100, pendingMax / 64)) }
     /// Entries of one page of a list.
     public var pageMax = 1_000
     /// Subscriptions of `notifier.follow`.

@@ -69,6 +69,7 @@ final class NotifierMetrics: Sendable {
     private let withdrawn = Counter(label: "hato_notifier_notifications_withdrawn_total")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let fanOuts = Gauge(label: "hato_notifier_fan_outs_waiting")
+    private let expiredFanOuts = Counter(label: "hato_notifier_fan_outs_expired_total")
     private let fanOutDeliveries = Counter(label: "hato_notifier_fan_out_deliveries_total")
     /// Why deliveries were held back, each counted when it began to wait.
     private let holds = DeliveryStateMachine.Hold.allCases.map { hold in
@@ -193,6 +194,8 @@ final class NotifierMetrics: Sendable {
     func feedHadGap() { gaps.increment() }
     /// Notifications whose deliveries are still to be made in pages.
     func fanOutsAre(_ count: Int) { fanOuts.record(count) }
+    /// Notifications that expired before all their deliveries were made.
+    func fanOutsExpired(_ count: Int) { if count > 0 { expiredFanOuts.increment(by: count) } }
     func madeDeliveries(_ count: Int) { if count > 0 { fanOutDeliveries.increment(by: count) } }
     /// Users to whom a trigger shows nothing, since they are there.
     func recipientsPresent(_ count: Int) { present.increment(by: count) }

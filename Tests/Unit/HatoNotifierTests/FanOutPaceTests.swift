@@ -94,6 +94,65 @@ import Testing
         #expect(states.count == 200 && states.allSatisfy { $0 == .delivered })
     }
 
+    /// Nothing is delivered here, so a page comes after each second.
+    private func makeAll(_ outbox: Outbox, _ queueLooks: () -> Void = {}) async throws {
+        try await running(outbox) {
+            try await eventually("all pages are made", within: .seconds(60)) {
+                queueLooks()
+                clock.advance(by: .seconds(1))
+                return outbox.fanOuts.waiting == 0
+            }
+        }
+    }
+
+    @Test func oneUserThatKeepsMuchWaitingDelaysNoPage() async throws {
+        let outbox = try await outbox()
+        let uids = (100..<200).map { "u\($0)" }
+        for uid in uids + ["v"] { try await outbox.addPhone(uid, of: uid) }
+        for number in 1...600 { try await outbox.send("\(number)", to: ["v"]) }
+        #expect(outbox.waiting.total == 600 && outbox.waiting.boundedTotal == 15)
+        try await subscribe(uids, outbox)
+        let id = try await sendToAll(outbox)
+        try await makeAll(outbox)
+        #expect(try await outbox.states(of: id).count { $0 == .pending } == 100)
+        #expect(outbox.waiting.total == 700 && outbox.waiting.boundedTotal == 115)
+        // Each end counts as the beginning did.
+        for device in uids + ["v"] { try await outbox.dropDeliveries(of: device) }
+        #expect(outbox.waiting.total == 0 && outbox.waiting.boundedTotal == 0)
+    }
+
+    @Test func whatAPausedQueueHoldsDelaysNoPageForEver() async throws {
+        let outbox = try await outbox(pendingMax: 160)
+        let uids = (100..<200).map { "u\($0)" }
+        for uid in uids { try await outbox.addPhone(uid, of: uid) }
+        try await subscribe(uids, outbox)
+        let id = try await sendToAll(outbox)
+        // As a queue says of itself when it is stopped or paused.
+        try await makeAll(outbox) { outbox.fanOuts.queue("apns default", isBehind: false) }
+        #expect(try await outbox.states(of: id).count { $0 == .pending } == 100)
+    }
+
+    @Test func jobsEndWithTheirNotificationThoughNoPageFits() async throws {
+        let outbox = try await outbox(pendingMax: 80)
+        let uids = (100..<300).map { "u\($0)" }
+        for uid in uids { try await outbox.addDevice(uid, of: uid) }
+        try await subscribe(uids, outbox)
+        let id = try await sendToAll(outbox)
+        try await running(outbox) {
+            try await eventually("half of it is full") {
+                clock.advance(by: .seconds(1))
+                return outbox.pending == 40
+            }
+            #expect(outbox.fanOuts.waiting == 1)
+            try await eventually("the job has ended", within: .seconds(60)) {
+                clock.advance(by: .seconds(86_400))
+                return outbox.fanOuts.waiting == 0
+            }
+        }
+        #expect(try await outbox.states(of: id).count == 40)
+        #expect(try await outbox.store.read { try $0.count(.fanOut) } == 0)
+    }
+
     @Test func aQueueThatIsStoppedDelaysNone() {
         let jobs = FanOutJobs(count: 1, NotifierMetrics())
         jobs.queue("apns default", isBehind: true)

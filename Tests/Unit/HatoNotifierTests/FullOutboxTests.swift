@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func lastLossesOfSomeUsersAreRemembered() throws {
-        let counts = WaitingCounts()
+        let counts = WaitingCounts(shareMax: 1)
         let users = (0..<300).map { UserDigest($0) }
         let row = RecordKey(.waiting)
         func lose(_ user: UserDigest, keeping: Bool = true) throws {
@@ -271,7 +271,7 @@ import Testing
 
     /// Expects that the counts are those of the rows, and that each lane has one row where its head is due.
     private func expectWhole(_ outbox: Outbox, _ comment: Comment? = nil) async throws {
-        let counted = try await WaitingCounts.of(outbox.store)
+        let counted = try await WaitingCounts.of(outbox.store, shareMax: outbox.limits.pendingShareMax)
         try await outbox.store.read { snapshot in
             var heads: [Lane: RecordKey] = [:]
             var users: [UserDigest: Int] = [:]
@@ -288,6 +288,7 @@ import Testing
             #expect(try snapshot.count(.waiting) == rows.count, comment)
             #expect(outbox.pending == rows.count && outbox.waiting.total == rows.count, comment)
             #expect(rows.count <= outbox.limits.pendingMax, comment)
+            #expect(outbox.waiting.boundedTotal == counted.boundedTotal, comment)
             for counts in [outbox.waiting, counted] { expectOrder(counts, users, comment) }
         }
     }

@@ -10,6 +10,8 @@ actor FanOut {
     private var timer: Task<Void, Never>?
     /// When the last page was made.
     private var lastPageAt: Int64 = 0
+    /// When it was looked last for jobs that end, since no page could be made.
+    private var lastLookAt: Int64 = 0
     /// How long to wait after a failure.
     private static let pause = Duration.seconds(1)
     /// A page is made after so many milliseconds, though queues are behind: else a job would never end beside too much
@@ -34,7 +36,8 @@ actor FanOut {
         while !Task.isCancelled {
             do {
                 let pages = FanOutPages(outbox)
-                guard pages.fits, outbox.fanOuts.isClear || outbox.time.now() - lastPageAt >= Self.pageAfter else {
+                guard mayMake(pages) else {
+                    try await endExpired(pages)
                     return ringLater()
                 }
                 guard let job = try await pages.turn(after: last) else { return }
@@ -46,6 +49,21 @@ actor FanOut {
                 do { try await outbox.time.sleepUntil(outbox.time.now() + Self.pause.milliseconds) } catch { return }
             }
         }
+    }
+
+    /// What waits though no queue is behind may wait for hours: for the end of a quiet window, for a provider that is
+    /// paused, or as an e-mail. Then pages go on, though slowly.
+    private func mayMake(_ pages: FanOutPages) -> Bool {
+        let hasWaited = outbox.time.now() - lastPageAt >= Self.pageAfter
+        return pages.fits ? outbox.fanOuts.isClear || hasWaited : outbox.fanOuts.isClear && hasWaited
+    }
+
+    /// Jobs end at their time, also when no page is made meanwhile.
+    private func endExpired(_ pages: FanOutPages) async throws {
+        let now = outbox.time.now()
+        guard now - lastLookAt >= Self.pageAfter else { return }
+        try await pages.endExpired()
+        lastLookAt = now
     }
 
     /// Queues ring when they are behind no more; this is for those that remain so.

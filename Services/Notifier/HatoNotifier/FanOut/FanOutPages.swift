@@ -13,8 +13,30 @@ struct FanOutPages: Sendable {
     }
 
     /// Whether a further page leaves half of the outbox to what is sent otherwise. What is not made waits in its job,
-    /// where it takes nothing from others and is dropped for none.
-    var fits: Bool { outbox.waiting.total + deliveriesMax <= max(1, outbox.limits.pendingMax / 2) }
+    /// where it takes nothing from others and is dropped for none. What one user has beyond its share does not count:
+    /// it goes first if the outbox is full, and else one user could keep all pages waiting.
+    var fits: Bool { outbox.waiting.boundedTotal + deliveriesMax <= max(1, outbox.limits.pendingMax / 2) }
+
+    /// Jobs that are looked at in one transaction.
+    private static let jobsMax = 256
+
+    /// Ends the jobs of notifications of which no further delivery is made.
+    func endExpired() async throws {
+        let ended = try await outbox.store.read { [outbox] snapshot in
+            try snapshot.keys(RecordKey(.fanOut), limit: .max).filter { key in
+                try FanOutRecord.hasEnded(key, at: outbox.time.now(), snapshot)
+            }
+        }
+        for start in stride(from: 0, to: ended.count, by: Self.jobsMax) {
+            let keys = Array(ended[start...].prefix(Self.jobsMax))
+            try await outbox.change { draft in
+                for key in keys {
+                    // A page may have ended it meanwhile. One that cannot be read is set aside in its turn.
+                    try draft.transaction.readable(FanOutRecord.self, key)?.end(in: &draft)
+                }
+            }
+        }
+    }
 
     /// Makes one page of deliveries of the job behind `last`, or of the first one; returns it. Nil: there is none.
     func turn(after last: RecordKey?) async throws -> RecordKey? {
@@ -57,12 +79,10 @@ private struct FanOutPage {
         let notification: NotificationRecord?
         do { notification = try draft.transaction.record(NotificationRecord.self, key) } catch is UnreadableRecord {
             try draft.setAside(key)
-            return job.end(in: &draft)
+            return try job.end(in: &draft)
         }
         // What has expired, or was withdrawn, is delivered to no further device.
-        guard let notification, draft.now < notification.expiresAt, notification.withdrawnAt == nil else {
-            return job.end(in: &draft)
-        }
+        guard let notification, !notification.hasEnded(at: draft.now) else { return try job.end(in: &draft) }
         if let topic = job.topic {
             try take(usersOf: topic, &draft)
         } else if let uids = job.uids {
@@ -82,7 +102,11 @@ private struct FanOutPage {
             }
         }
         draft.fanOuts.made(recipients.lazy.map(\.recipient))
-        if isLast { job.end(in: &draft) } else { draft.writes.put(FanOutRecord.key(job.notification), job) }
+        if isLast {
+            try job.end(in: &draft, isWhole: true)
+        } else {
+            draft.writes.put(FanOutRecord.key(job.notification), job)
+        }
     }
 
     /// Counts the notification for the users of the page, each once. Returns those that have read it since an earlier
@@ -168,11 +192,25 @@ extension FanOutRecord {
         draft.texts.add(1, to: notification)
     }
 
-    /// No further delivery is made.
-    fileprivate func end(in draft: inout OutboxDraft) {
-        draft.fanOuts.end()
+    /// No further delivery is made; `isWhole` says that all are.
+    fileprivate func end(in draft: inout OutboxDraft, isWhole: Bool = false) throws {
+        let hasExpired = try !isWhole && isExpired(at: draft.now, draft.transaction)
+        draft.fanOuts.end(hasExpired: hasExpired)
         draft.writes.delete(FanOutRecord.key(notification))
         draft.texts.add(-1, to: notification)
+    }
+
+    private func isExpired(at now: Int64, _ reading: some StoreReading) throws -> Bool {
+        let record = try reading.readable(NotificationRecord.self, NotificationRecord.key(notification))
+        return record.map { $0.withdrawnAt == nil && now >= $0.expiresAt } ?? false
+    }
+
+    /// Whether the job with this key makes no further deliveries.
+    fileprivate static func hasEnded(_ key: RecordKey, at now: Int64, _ reading: some StoreReading) throws -> Bool {
+        var reader = RecordKeyReader(key.bytes)
+        guard let notification = reader.text() else { return false }
+        let record = try reading.readable(NotificationRecord.self, NotificationRecord.key(notification))
+        return record?.hasEnded(at: now) ?? true
     }
 
     /// Whether deliveries of a notification are still to be made.
@@ -202,6 +240,11 @@ extension FanOutRecord {
         }
         return nil
     }
+}
+
+extension NotificationRecord {
+    /// Whether it is delivered to no further device.
+    fileprivate func hasEnded(at now: Int64) -> Bool { now >= expiresAt || withdrawnAt != nil }
 }
 
 extension NewNotification {

@@ -61,6 +61,7 @@ final class FanOutJobs: Sendable {
     /// What a transaction that is durable did.
     func changed(_ change: FanOutChange) {
         metrics.madeDeliveries(change.deliveries)
+        metrics.fanOutsExpired(change.expired)
         // Until they have looked. They are woken after this.
         if !change.queues.isEmpty { behind.withLock { $0.formUnion(change.queues) } }
         guard change.began != 0 || change.ended != 0 else { return }
@@ -92,6 +93,8 @@ struct FanOutChange: Sendable {
     private let before: Int
     private(set) var began = 0
     private(set) var ended = 0
+    /// Of these, jobs that had more deliveries to make when their notification expired.
+    private(set) var expired = 0
     private(set) var deliveries = 0
     /// The queues of these.
     private(set) var queues: Set<String> = []
@@ -104,7 +107,11 @@ struct FanOutChange: Sendable {
         began += 1
     }
 
-    mutating func end() { ended += 1 }
+    mutating func end(hasExpired: Bool = false) {
+        ended += 1
+        if hasExpired { expired += 1 }
+    }
+
     mutating func made(_ recipients: some Sequence<Recipient>) {
         for recipient in recipients {
             deliveries += 1

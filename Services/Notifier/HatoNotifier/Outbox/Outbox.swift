@@ -45,7 +45,7 @@ final class Outbox: Sendable {
     static func open(
         _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, logger: Logger
     ) async throws -> Outbox {
-        let waiting = try await WaitingCounts.of(store)
+        let waiting = try await WaitingCounts.of(store, shareMax: configuration.limits.pendingShareMax)
         let counts = try await store.read { snapshot in
             RowCounts(
                 unfinished: try snapshot.count(.lane), givenUp: try snapshot.count(.dead),

@@ -2,12 +2,12 @@ import HatoModel
 import HatoStorage
 
 extension WaitingCounts {
-    private static let pageMax = 1_000
+    fileprivate static let pageMax = 1_000
 
     /// The counts of a store. Rows in `waiting` that are not those of lanes are made anew: an earlier version wrote
     /// none.
-    static func of(_ store: any Store) async throws -> WaitingCounts {
-        let (counts, isWhole) = try await store.read { try $0.waitingCounts(pageMax: pageMax) }
+    static func of(_ store: any Store, shareMax: Int) async throws -> WaitingCounts {
+        let (counts, isWhole) = try await store.read { try $0.waitingCounts(WaitingCounts(shareMax: shareMax)) }
         if isWhole { return counts }
         try await forEachPage(of: .waiting, in: store) { transaction, rows, writes in
             for row in rows where try !transaction.contains(RecordKey(bytes: row.value)) { writes.delete(row.key) }
@@ -20,7 +20,7 @@ extension WaitingCounts {
                 writes.put(key, bytes: row.key.bytes)
             }
         }
-        return try await store.read { try $0.waitingCounts(pageMax: pageMax).counts }
+        return try await store.read { try $0.waitingCounts(WaitingCounts(shareMax: shareMax)).counts }
     }
 
     private static func forEachPage(
@@ -44,9 +44,9 @@ extension WaitingCounts {
 }
 
 extension StoreReading {
-    /// The counts of the rows in `waiting`, and whether these are those of lanes.
-    fileprivate func waitingCounts(pageMax: Int) throws -> (counts: WaitingCounts, isWhole: Bool) {
-        let counts = WaitingCounts()
+    /// Adds the rows in `waiting` to counts, and finds out whether these are those of lanes.
+    fileprivate func waitingCounts(_ counts: WaitingCounts) throws -> (counts: WaitingCounts, isWhole: Bool) {
+        let pageMax = WaitingCounts.pageMax
         var (user, count): (UserDigest?, Int) = (nil, 0)
         var (last, isWhole): (RecordKey?, Bool) = (nil, true)
         while true {

@@ -24,6 +24,8 @@ final class WaitingCounts: Sendable {
         /// The user with the most comes first.
         var users = IndexedHeap<UserDigest, Int>()
         var total = 0
+        /// The same, where each user counts at most `shareMax`.
+        var boundedTotal = 0
         /// The changes of the transaction under way.
         var changes: [(user: UserDigest, change: Int)] = []
         /// The row that a user lost last: what is older has ended or is being attempted. Only saves walking over those.
@@ -31,9 +33,10 @@ final class WaitingCounts: Sendable {
         /// Those of the transaction under way.
         var losses: [UserDigest: RecordKey] = [:]
 
-        mutating func add(_ change: Int, to user: UserDigest) {
-            let count = -(users.priority(of: user) ?? 0) + change
+        mutating func add(_ change: Int, to user: UserDigest, shareMax: Int) {
+            let former = -(users.priority(of: user) ?? 0), count = former + change
             total += change
+            boundedTotal += min(count, shareMax) - min(former, shareMax)
             if count > 0 { users.insert(user, -count) } else { users.remove(user) }
         }
 
@@ -46,9 +49,17 @@ final class WaitingCounts: Sendable {
     private static let lostMax = 256
 
     private let state = Mutex(State())
+    private let shareMax: Int
+
+    /// - Parameter shareMax: of how many deliveries of one user `boundedTotal` takes account.
+    init(shareMax: Int) { self.shareMax = shareMax }
 
     /// The count of all users.
     var total: Int { state.withLock { $0.total } }
+
+    /// The same, where what one user has beyond its share does not count: it is the first that is dropped when too many
+    /// wait.
+    var boundedTotal: Int { state.withLock { $0.boundedTotal } }
 
     /// Runs `body`, and takes back what it added when it throws or `keeping` is false.
     func transaction<Outcome>(keeping: Bool = true, _ body: () throws -> Outcome) throws -> Outcome {
@@ -74,14 +85,14 @@ final class WaitingCounts: Sendable {
     private func takeBack() {
         state.withLock { state in
             // The last one first, so that no count is below 0 in between.
-            for (user, change) in state.changes.reversed() { state.add(-change, to: user) }
+            for (user, change) in state.changes.reversed() { state.add(-change, to: user, shareMax: shareMax) }
             state.end()
         }
     }
 
     func add(_ change: Int, to user: UserDigest) {
         state.withLock { state in
-            state.add(change, to: user)
+            state.add(change, to: user, shareMax: shareMax)
             state.changes.append((user, change))
         }
     }
