@@ -112,6 +112,30 @@ struct AccountDeviceTests {
         await auth.stop()
     }
 
+    @Test func missedEventsLeaveNoCountOfUsersThatAreNoMore() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await auth.write(FakeEvent(.created, "x"))
+        _ = try await store.write { transaction in
+            RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: transaction)
+            var writes = RecordWrites()
+            for uid in ["a", "b", "c"] {
+                writes.put(BadgeRecord.key(uid), BadgeRecord(total: 1, threads: 1))
+                writes.put(ThreadRecord.key(UserThread(uid: uid, thread: "t")), ThreadRecord(count: 1, changed: 1))
+            }
+            try writes.apply(to: transaction)
+        }
+        // An administrator registered the device of c, which is not in auth.
+        try await write(["c"], in: store)
+        auth.setSessions("a", [])
+        try await run(auth, on: store) { _ in
+            try await eventually("those of the user that is no more are gone") {
+                let rows = try store.snapshot()
+                return try ["a", "b", "c"].map { try rows.rows(RecordKey(.badge).with($0)).count } == [2, 0, 2]
+            }
+        }
+        await auth.stop()
+    }
+
     @Test func missedEventsLeaveNoDeviceOfUsersAndSessionsThatAreNoMore() async throws {
         let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
         try await auth.write(FakeEvent(.created, "x"))

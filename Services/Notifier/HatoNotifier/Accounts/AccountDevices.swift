@@ -12,9 +12,13 @@ final class AccountDevices: AccountDependents {
     private let notices: ThrottledNotices
     /// What is remembered of users.
     private let current: CurrentAccounts
+    /// How long to wait after a failure.
+    private static let pause = Duration.seconds(1)
     /// Devices that are gone, and whose deliveries are not dropped yet.
     private let gone: AsyncStream<String>
     private let isGone: AsyncStream<String>.Continuation
+    /// Rings when rows of users that are gone are to be removed.
+    private let bell = Bell()
 
     /// - Parameter auth: with a service key for `auth.sessions.list`.
     init(_ outbox: Outbox, auth: RPCClient, _ current: CurrentAccounts, notices: ThrottledNotices) {
@@ -24,10 +28,40 @@ final class AccountDevices: AccountDependents {
         self.notices = notices
         // Beyond it, deliveries are dropped when they are due.
         (gone, isGone) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(10_000))
+        // What the process before has left.
+        bell.ring()
     }
 
-    /// Drops what waits for devices that are gone, until the task is cancelled. No refusal waits for it.
-    func dropDeliveries() async {
+    /// Removes the rows of users that are gone, and drops what waits for devices that are, until the task is cancelled.
+    func run() async {
+        async let removing: Void = removeUsers()
+        await dropDeliveries()
+        await removing
+    }
+
+    private func removeUsers() async {
+        let users = GoneUsers(store: outbox.store)
+        for await _ in bell.rings {
+            do {
+                var isLast = false
+                while !isLast {
+                    let page = try await users.removePage()
+                    for device in page.devices { isGone.yield(device) }
+                    isLast = page.isLast
+                }
+            } catch {
+                if Task.isCancelled { return }
+                notices.notice(
+                    .undroppedDeliveries, "rows of users that are gone cannot be removed", ["error": "\(error)"],
+                    level: .error)
+                do { try await outbox.time.sleepUntil(outbox.time.now() + Self.pause.milliseconds) } catch { return }
+                bell.ring()
+            }
+        }
+    }
+
+    /// No refusal waits for it.
+    private func dropDeliveries() async {
         for await device in gone { await notices.dropDeliveries(of: device, outbox) }
     }
 
@@ -44,18 +78,15 @@ final class AccountDevices: AccountDependents {
             case .created, .updated, .disabled, .enabled, .revoked, .keyRevoked: continue
             }
         }
-        var devices: [DeviceRecord] = []
-        var counts: [RecordKey] = []
+        var (devices, writes): ([DeviceRecord], RecordWrites) = ([], RecordWrites())
         for (uid, end) in ends {
-            devices += try rows.devices(of: uid).filter { end.isWhole || $0.session.map(end.sessions.contains) == true }
-            if end.isWhole { counts += try rows.keys(RecordKey(.badge).with(uid), limit: .max) }
+            if end.isWhole {
+                _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: rows, &writes)
+            } else {
+                devices += try rows.devices(of: uid).filter { $0.session.map(end.sessions.contains) == true }
+            }
         }
-        var topics = TopicChanges()
-        try topics.removeAll(of: ends.filter(\.value.isWhole).keys, in: rows)
-        var others = topics.writes
-        for key in counts { others.delete(key) }
-        let gone = try ends.filter(\.value.isWhole).map(\.key).filter { try PreferenceRows.exist(of: $0, in: rows) }
-        return removal(of: devices, others, preferencesOf: gone)
+        return removal(of: devices, writes)
     }
 
     /// Which of a user's devices go.
@@ -66,39 +97,43 @@ final class AccountDevices: AccountDependents {
 
     /// Nil when there are none.
     ///
-    /// - Parameters:
-    ///   - others: rows of users that are gone.
-    ///   - users: those of them that have preferences.
+    /// - Parameter users: the rows of users that are gone.
     private func removal(
-        of devices: [DeviceRecord], _ others: RecordWrites = RecordWrites(), preferencesOf users: [String] = []
+        of devices: [DeviceRecord], _ users: RecordWrites = RecordWrites()
     ) -> (@Sendable (any StoreTransaction) throws -> Void)? {
-        guard !devices.isEmpty || others.count > 0 || !users.isEmpty else { return nil }
+        guard !devices.isEmpty || users.count > 0 else { return nil }
         return { [self] transaction in
-            var writes = others
+            var writes = users
             for device in devices { device.delete(in: &writes) }
             try writes.apply(to: transaction)
-            for uid in users { PreferenceRows.remove(of: uid, in: transaction) }
-            // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same.
+            // Before it is durable: deliveries that are dropped too early belong to a user that is gone all the same,
+            // and the transactions that remove a user's rows follow this one.
             for device in devices { isGone.yield(device.device) }
+            if users.count > 0 { bell.ring() }
         }
     }
 
-    /// Asks auth about each user that has devices of a session or topics.
+    /// Asks auth about each user that has devices of a session, topics or counts.
     func reconcile() async throws {
         current.forget(nil)
         try await reconcileDevices()
+        for prefix in [TopicRecord.usersPrefix, RecordKey(.badge)] { try await reconcileUsers(prefix) }
+    }
+
+    private func reconcileUsers(_ prefix: RecordKey) async throws {
         var after: String?
-        while let uid = try await nextUser(TopicRecord.usersPrefix, after: after) {
+        while let uid = try await nextUser(prefix, after: after) {
             after = uid
             // A user that has devices of sessions still was found just now; one that has others need not be in auth.
             let hasDevices = try await !outbox.store.read { try $0.devices(of: uid) }.isEmpty
             if hasDevices { continue }
             guard try await sessions(of: uid) == nil else { continue }
-            _ = try await outbox.store.write { transaction in
-                var topics = TopicChanges()
-                try topics.removeAll(of: [uid], in: transaction)
-                try topics.writes.apply(to: transaction)
+            _ = try await outbox.store.write { [outbox] transaction in
+                var writes = RecordWrites()
+                _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: transaction, &writes)
+                try writes.apply(to: transaction)
             }
+            bell.ring()
         }
     }
 

@@ -25,10 +25,10 @@ struct FollowedAccounts: Sendable {
         follower = AccountFollower(client, effects, logger: logger)
     }
 
-    /// Follows, and drops what waits for devices that are gone, until the task is cancelled.
+    /// Follows, and removes what is kept of users and devices that are gone, until the task is cancelled.
     func run() async {
         async let following: Void = follower.run()
-        await devices.dropDeliveries()
+        await devices.run()
         await following
     }
 

@@ -63,6 +63,8 @@ struct RecordKey: Hashable, Sendable {
         case refusal = 0x72  // r
         /// key of a row that could not be read and was set aside → nothing
         case unreadable = 0x7A  // z
+        /// uid → `GoneUserRecord`; users of auth that are gone, and of which rows are left
+        case gone = 0x47  // G
         /// uid → `PreferencesRecord`
         case preferences = 0x50  // P
         /// uid, thread → `MuteRecord`

@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 import HatoRPC
 import HatoStorage
@@ -11,7 +12,7 @@ struct BadgeMethods: NotifierMethods {
             try await methods.badge(of: methods.user(context.caller, named: request.uid))
         }
         handle(Notifier.Badges.Set.self, in: &router) { methods, request, context in
-            try await methods.set(request, of: methods.user(context.caller, named: request.uid))
+            try await methods.set(request, of: methods.user(context.caller, named: request.uid), by: context.caller)
         }
         handle(Notifier.Withdraw.self, in: &router) { methods, request, _ in try await methods.withdraw(request) }
     }
@@ -30,7 +31,9 @@ struct BadgeMethods: NotifierMethods {
         }
     }
 
-    private func set(_ request: Notifier.Badges.Set, of uid: String) async throws -> Notifier.Badges.Set.Result {
+    private func set(
+        _ request: Notifier.Badges.Set, of uid: String, by caller: Caller
+    ) async throws -> Notifier.Badges.Set.Result {
         try checks.key(request.thread, "thread")
         let (thread, count) = (request.thread, request.count)
         guard thread != nil || count == 0 else {
@@ -40,7 +43,8 @@ struct BadgeMethods: NotifierMethods {
         guard (0...BadgeRecord.shownMax).contains(count) else {
             throw RPCError.invalidArgument("count", reason: "invalid_count", "count is from 0 to 99,999")
         }
-        let badge = try await outbox.change { draft in
+        let badge = try await outbox.change { [authenticator = service.authenticator] draft in
+            if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
             if let thread {
                 try ThreadSteps.setCount(count, of: UserThread(uid: uid, thread: thread), in: &draft)
             } else {

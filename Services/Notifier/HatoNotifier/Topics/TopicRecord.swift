@@ -49,16 +49,23 @@ struct TopicChanges {
         try leave([topic: [uid]], in: rows)
     }
 
-    /// Ends all subscriptions of users.
-    mutating func removeAll(of uids: some Sequence<String>, in rows: some StoreReading) throws {
-        var leaving: [String: [String]] = [:]
-        for uid in uids {
-            for key in try rows.keys(TopicRecord.userPrefix(uid), limit: .max) {
+    /// Ends subscriptions of users, at most `max` of all of them together. Returns the users that have no more.
+    @discardableResult
+    mutating func removeAll(
+        of uids: some Sequence<String>, max: Int = .max, in rows: some StoreReading
+    ) throws -> [String] {
+        var (leaving, done, left): ([String: [String]], [String], Int) = ([:], [], max)
+        for uid in uids where left > 0 {
+            let keys = try rows.keys(TopicRecord.userPrefix(uid), limit: left)
+            for key in keys {
                 guard let topic = TopicRecord.names(key.bytes).second else { continue }
                 leaving[topic, default: []].append(uid)
             }
+            left -= keys.count
+            if left > 0 { done.append(uid) }
         }
         try leave(leaving, in: rows)
+        return done
     }
 
     /// Each user is subscribed. The count of a topic is read once: a transaction does not see its own writes.
