@@ -107,6 +107,8 @@ private struct AttemptRecording {
                 try MailThread(head: delivery).ended(dueKey: dueKey, in: &draft)
             }
             try ThreadSteps.withdrawIfShown(delivery, in: &draft)
+            // What a silent push did is of no interest later, and a user can make many of them.
+            if delivery.collapseKey == SilentPushes.collapseKey { draft.forgetSoon(delivery.notification, policy) }
         case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
         case .ignore, .send: break
         }

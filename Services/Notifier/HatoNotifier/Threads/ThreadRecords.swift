@@ -117,9 +117,14 @@ enum WithdrawalJob: Hashable, Sendable {
     var key: RecordKey {
         switch self {
         case .notification(let id): RecordKey(.withdrawal).with(0 as UInt32).with(id)
-        case .thread(let uid, let thread): RecordKey(.withdrawal).with(1 as UInt32).with(uid).with(thread)
+        case .thread(let uid, let thread): Self.userPrefix(uid).with(thread)
         }
     }
+
+    /// The user of a thread; nil: it is that of a notification.
+    var uid: String? { if case .thread(let uid, _) = self { uid } else { nil } }
+
+    static func userPrefix(_ uid: String) -> RecordKey { RecordKey(.withdrawal).with(1 as UInt32).with(uid) }
 
     /// Nil when it is no such row.
     init?(_ key: RecordKey) {

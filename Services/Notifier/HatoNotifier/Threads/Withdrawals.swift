@@ -54,28 +54,49 @@ final class Withdrawals: Sendable {
         }
     }
 
-    /// Does what is to be done now, besides what calls do.
+    /// Does what is to be done now, besides what calls do. Notifications and users take turns, page by page: a large
+    /// withdrawal delays no small one.
     func runAll() async throws {
-        var last: RecordKey?
+        while try await !turn() {}
+    }
+
+    /// Makes a page of each notification, and of one thread of each user. Returns whether nothing is left that can be
+    /// done.
+    private func turn() async throws -> Bool {
+        var (last, isDone): (RecordKey?, Bool) = (nil, true)
         repeat {
             let after = last
             let keys = try await outbox.store.read { snapshot in
                 try snapshot.rows(RecordKey(.withdrawal), after: after, limit: Self.jobsMax).map(\.key)
             }
+            last = keys.count < Self.jobsMax ? nil : keys.last
+            var uid: String?
             for key in keys {
                 guard let job = WithdrawalJob(key) else {
                     try await outbox.change { $0.writes.delete(key) }
                     continue
                 }
                 if called.withLock({ $0[job] != nil }) { continue }
-                do { while try await !page(of: job).isDone {} } catch {
+                if let user = job.uid, user == uid {
+                    isDone = false
+                    continue
+                }
+                do {
+                    let isJobDone = try await page(of: job).isDone
+                    (uid, isDone) = (job.uid, isDone && isJobDone)
+                } catch {
                     if Task.isCancelled { throw error }
                     // Others go on; it is tried again with the next ring.
+                    uid = nil
                     logger.error("a notification cannot be withdrawn", metadata: ["error": "\(error)"])
                 }
             }
-            last = keys.count < Self.jobsMax ? nil : keys.last
+            // What else of this user is to be read has its turn later.
+            if let end = uid.flatMap({ WithdrawalJob.userPrefix($0).end }), last != nil {
+                (last, isDone) = (RecordKey(bytes: end), false)
+            }
         } while last != nil
+        return isDone
     }
 
     /// Begins a withdrawal with a transaction of the caller, and returns when all is done.
@@ -126,7 +147,7 @@ private struct WithdrawalPage {
     var record: WithdrawalRecord
     var outcome = Withdrawals.Outcome()
 
-    /// Deliveries, or notifications of a user, of one transaction.
+    /// Deliveries of one transaction.
     private static let rowsMax = 256
 
     // MARK: A notification
@@ -230,7 +251,7 @@ private struct WithdrawalPage {
         draft.threads.push(to: receiver) { $0.concernsAll() }
         guard record.isRead else { return }
         let prefix = thread.map { ShownRecord.prefix(UserThread(uid: uid, thread: $0)) } ?? ShownRecord.prefix(uid)
-        let rows = try oldRows(prefix, draft.transaction)
+        let (rows, isFull) = try oldRows(prefix, draft.transaction)
         var (read, taking): ([(thread: String, deliveries: [DeliveryRecord])], TakingBack) = (
             [], TakingBack(removesWords: record.lowersCount)
         )
@@ -257,23 +278,27 @@ private struct WithdrawalPage {
             }
         }
         pushShownForOthers(taking, in: &draft)
-        outcome.isDone = rows.count < Self.rowsMax
+        outcome.isDone = !isFull
         if let thread, !taking.stays(at: UserThread(uid: uid, thread: thread)) {
             draft.threads.push(to: receiver) { $0.clear(thread) }
         }
     }
 
-    /// The newest rows of those that were there when the withdrawal began.
+    /// The newest rows of those that were there when the withdrawal began, and whether there may be more: a page takes
+    /// account of deliveries, since a notification has one of each device.
     private func oldRows(
         _ prefix: RecordKey, _ transaction: any StoreTransaction
-    ) throws -> [(key: RecordKey, record: ShownRecord)] {
+    ) throws -> (rows: [(key: RecordKey, record: ShownRecord)], isFull: Bool) {
         var rows: [(key: RecordKey, record: ShownRecord)] = []
+        var count = 0
         try transaction.scan(KeyRange(prefix: prefix.bytes), reverse: true) { key, value in
             let (key, value) = (RecordKey(bytes: key.copied), value.copied)
             let found = try? RecordCodec.decode(ShownRecord.self, value, key: key.bytes)
-            if found?.accepted ?? 0 <= record.through { rows.append((key, found ?? ShownRecord.fields.blank)) }
-            return rows.count < Self.rowsMax ? .next : .stop
+            guard found?.accepted ?? 0 <= record.through else { return .next }
+            rows.append((key, found ?? ShownRecord.fields.blank))
+            count += max(1, found?.deliveries.count ?? 0)
+            return count < Self.rowsMax ? .next : .stop
         }
-        return rows
+        return (rows, count >= Self.rowsMax)
     }
 }
