@@ -82,6 +82,18 @@ import Testing
         #expect(try await usesRows(outbox) == 0)
     }
 
+    @Test func aNumberThatNoTransactionWroteStopsNothing() async throws {
+        let outbox = try await outbox()
+        let id = try await send(outbox, to: ["u1", "u2"])
+        for number in ["9223372036854775807", "-9223372036854775808"] {
+            try await outbox.change { $0.writes.put(TextUses.key(id), bytes: Array(number.utf8)) }
+            // A job of the notification would add one.
+            try await outbox.change { $0.texts.add(1, to: id) }
+            try await outbox.change { $0.texts.add(-1, to: id) }
+        }
+        #expect(try await record(outbox, id).id == id)
+    }
+
     @Test func severalThatEndInOneTransactionCountEach() async throws {
         let outbox = try await outbox()
         let id = try await send(outbox, to: ["u1", "u2", "u3"])

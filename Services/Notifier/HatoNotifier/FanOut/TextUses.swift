@@ -44,7 +44,8 @@ struct TextUses {
                 write(change, of: new, hasRow: false, &writes)
             } else if change != 0 {
                 let row = try transaction.value(Self.key(id))
-                let number = row.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+                // A row is whatever a disk makes of it.
+                let number = row.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.map { min(max(0, $0), 1 << 53) }
                 if let number, number + change > 0 {
                     writes.put(Self.key(id), bytes: Array(String(number + change).utf8))
                     continue
