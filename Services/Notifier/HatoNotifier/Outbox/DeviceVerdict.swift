@@ -24,5 +24,7 @@ enum DeviceVerdict: Hashable, Sendable {
         var environment: Notifier.APNsEnvironment?
         /// Whether the queue of the device is stopped.
         var isStopped: Bool
+        /// When an e-mail of its app was taken last, since the start; nil: none was.
+        var mailedAt: Int64?
     }
 }

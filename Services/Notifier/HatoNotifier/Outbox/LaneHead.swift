@@ -12,6 +12,8 @@ struct Lease: Sendable {
     var group: AttemptGroup
     /// Whether its device had a delivery before.
     var hasSucceeded: Bool
+    /// Whether its device was refused before.
+    var isKnownRefused = false
     /// When it began, in milliseconds since 1970.
     var began: Int64
     var delivery: Delivery
@@ -79,7 +81,8 @@ extension LaneHead {
             if delivery.digest != nil { try MailThread(head: delivery).gather(for: device, into: &sent, in: &draft) }
             return Lease(
                 key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
-                group: group, hasSucceeded: device.hasSucceeded, began: draft.now, delivery: sent)
+                group: group, hasSucceeded: device.hasSucceeded, isKnownRefused: device.refusedSince != nil,
+                began: draft.now, delivery: sent)
         }
     }
 }

@@ -12,10 +12,11 @@ extension Outbox {
     /// Writes down what became of attempts, in one transaction. Without effect for one whose lease has lapsed while
     /// another attempt was begun. Returns the devices that are gone now, whose deliveries are to be dropped.
     func record(_ ended: [EndedAttempt]) async throws -> [String] {
-        let policy = policy
+        let (policy, mails) = (policy, lastMails)
         let attempts = ended.map { ($0, randomFraction()) }
+        mails.remember(ended, at: time.now())
         let gone = try await change { draft -> [GoneDevice] in
-            var recording = AttemptRecording(policy: policy)
+            var recording = AttemptRecording(policy: policy, mails: mails)
             return try attempts.compactMap { try recording.record($0, random: $1, in: &draft) }
         }
         firstAttempts.ended(of: ended.lazy.map(\.lease.delivery.content.notification))
@@ -56,10 +57,11 @@ private struct GoneDevice: Sendable {
 /// One transaction that records the results of attempts.
 private struct AttemptRecording {
     let policy: DeliveryPolicy
+    let mails: LastMails
     /// Devices as this transaction leaves them, since it does not see its own writes. Nil: there is none any more.
     private var known: [String: DeviceRecord?] = [:]
 
-    init(policy: DeliveryPolicy) { self.policy = policy }
+    init(policy: DeliveryPolicy, mails: LastMails) { (self.policy, self.mails) = (policy, mails) }
 
     /// Returns the device when it is gone now.
     mutating func record(
@@ -90,7 +92,8 @@ private struct AttemptRecording {
         let environment: Notifier.APNsEnvironment? =
             if case .apns(let attempted) = lease.delivery.address { attempted.environment } else { nil }
         let circumstances = DeviceVerdict.Circumstances(
-            now: draft.now, began: lease.began, environment: environment, isStopped: isStopped)
+            now: draft.now, began: lease.began, environment: environment, isStopped: isStopped,
+            mailedAt: former.flatMap { mails.time(of: $0) })
         let verdict = device?.attemptEnded(ended.outcome, circumstances, policy)
         // One that cannot be read ends its deliveries when they are due.
         let isKnown = try former == nil && transaction.contains(DeviceRecord.key(delivery.device))

@@ -34,6 +34,8 @@ final class Outbox: Sendable {
     let tokensUsed: Atomic<Int>
     /// How often devices and users are sent something.
     private let pace: SendPace
+    /// When apps had an e-mail taken last.
+    let lastMails = LastMails()
     /// Requests that wait for the first attempts of a notification.
     let firstAttempts = FirstAttempts()
     private let wakes = Mutex(Wakes())

@@ -1,3 +1,4 @@
+import HatoModel
 import HatoPush
 
 /// Whether so many tokens that had worked are refused that our configuration must be wrong: a wrong environment, topic
@@ -22,6 +23,8 @@ struct TokenRefusals: Sendable {
     /// Returns whether the queue must stop.
     mutating func attemptEnded(_ outcome: DeliveryOutcome, of lease: Lease, at now: Int64) -> Bool {
         guard outcome.response.status != nil else { return false }
+        // A mailbox that is refused for days says nothing new, however often it is tried.
+        if case .tokenRefused = outcome, lease.platform == .email, lease.isKnownRefused { return false }
         let number = now / (Self.window / Self.slots)
         // Also when the clock was put back.
         recent.removeAll { number - $0.number >= Self.slots || $0.number > number }

@@ -38,7 +38,7 @@ struct DeviceRecord: FieldObject, Hashable {
     var hasSucceeded: Bool
     /// Whether the other environment of APNs was tried since its token came.
     var hasSwitched: Bool
-    /// Since when its token is refused that had worked.
+    /// Since when its token is refused that had worked, or the address of a mailbox.
     var refusedSince: Int64?
     /// The session of auth under which it was registered last; nil: by an administrator, or a token of other software.
     var session: String?
@@ -192,8 +192,8 @@ extension DeviceRecord {
             let isOfBefore = circumstances.environment.map { $0 != environment ?? .production } ?? false
             if isOfBefore { return .hasSwitched }
             if lastSeen > circumstances.began { return .stays }
-            // Auth has verified the address of a mailbox: a refusal without a reason is rather that of a wrong server.
-            if circumstances.isStopped || platform == .email { return .isSuspect }
+            if circumstances.isStopped { return .isSuspect }
+            if platform == .email { return wasRefusedAsMailbox(circumstances, policy) }
             if !hasSucceeded {
                 guard platform == .apns, !hasSwitched else { return ends(.gone) }
                 environment = environment == .sandbox ? .production : .sandbox
@@ -211,6 +211,19 @@ extension DeviceRecord {
             failingSince = since
             return now - since < policy.disableAfter.milliseconds ? .stays : ends(.failing)
         }
+    }
+
+    /// Auth has verified the address: a refusal without a reason may be that of a wrong server. It goes when it was
+    /// refused for days in which the server took other e-mails.
+    private mutating func wasRefusedAsMailbox(
+        _ circumstances: DeviceVerdict.Circumstances, _ policy: DeliveryPolicy
+    ) -> DeviceVerdict {
+        let since = refusedSince ?? circumstances.now
+        refusedSince = since
+        guard circumstances.now - since >= policy.disableAfter.milliseconds,
+            let mailed = circumstances.mailedAt, mailed > since
+        else { return .stays }
+        return ends(.gone)
     }
 
     private mutating func ends(_ reason: NotifierMetrics.Removal) -> DeviceVerdict {
