@@ -1,11 +1,13 @@
 import HatoModel
 import HatoPush
 import HatoStorage
+import HatoTesting
+import Logging
 import Testing
 
 @testable import HatoNotifier
 
-/// Mailboxes that a server refuses without a reason.
+/// Mailboxes that a server refuses without a reason, and records of e-mails that are needed no more.
 @Suite(.timeLimit(.minutes(5))) struct MailRefusalTests {
     private let clock = TestClock()
     private let sent = DeliveryOutcome.delivered(DeliveryResponse(status: 250))
@@ -73,5 +75,33 @@ import Testing
             key: RecordKey(.delivery), attempt: 1, platform: .email, group: AttemptGroup(host: "mail", uid: "u"),
             hasSucceeded: true, isKnownRefused: isKnownRefused, began: 0,
             delivery: Delivery(id: "n-0", address: address, content: content, createdAt: 0))
+    }
+
+    // MARK: Records
+
+    /// All are read then, and rows that are purged come many times a second.
+    @Test func recordsOfMailsAreLookedAtEveryTenMinutesOnly() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        let purgedAt = clock.now - outbox.policy.keepFinished.milliseconds
+        let due: [(id: String, seconds: Int64)] = [("ntf_1", 1), ("ntf_2", 700)]
+        try await outbox.change { draft in
+            for row in due {
+                draft.writes.put(NotificationRecord.purgeKey(row.id, at: purgedAt + row.seconds * 1_000))
+            }
+        }
+        func count(_ table: RecordKey.Table) throws -> Int { try outbox.store.snapshot().count(table) }
+        let sweeper = Sweeper(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let task = Task { await sweeper.run() }
+        try await eventually("it sleeps") { clock.nextAlarm != nil }
+        // One that cannot be read says nothing.
+        try await outbox.change { $0.writes.put(RecordKey(.digest).with("m1"), bytes: [0]) }
+        clock.advance(by: .seconds(2))
+        try await eventually("a row is purged") { try count(.purge) == 1 }
+        #expect(try count(.digest) == 1)
+        try await eventually("it sleeps again") { clock.nextAlarm != nil }
+        clock.advance(by: .seconds(700))
+        try await eventually("the record is gone") { try count(.digest) == 0 }
+        task.cancel()
+        await task.value
     }
 }

@@ -9,6 +9,8 @@ actor Sweeper {
     private static let longestSleep = Duration.seconds(3_600)
     /// Devices are looked at as often.
     private static let devicesPause = Duration.seconds(24 * 3_600)
+    /// The same of records of e-mails, all of which are read.
+    private static let digestsPause = Duration.seconds(600)
 
     init(_ outbox: Outbox, logger: Logger) {
         self.outbox = outbox
@@ -17,7 +19,7 @@ actor Sweeper {
 
     /// Until cancelled.
     func run() async {
-        var devicesDue = outbox.time.now()
+        var (devicesDue, digestsDue) = (outbox.time.now(), outbox.time.now())
         while !Task.isCancelled {
             if devicesDue <= outbox.time.now() {
                 do { try await SilentDevices(outbox: outbox).remove() } catch {
@@ -25,8 +27,11 @@ actor Sweeper {
                 }
                 devicesDue = outbox.time.now() + Sweeper.devicesPause.milliseconds
             }
-            do { try await OldDigests(outbox: outbox).forget() } catch {
-                logger.error("old records of e-mails cannot be deleted", metadata: ["error": "\(error)"])
+            if digestsDue <= outbox.time.now() {
+                do { try await OldDigests(outbox: outbox).forget() } catch {
+                    logger.error("old records of e-mails cannot be deleted", metadata: ["error": "\(error)"])
+                }
+                digestsDue = outbox.time.now() + Sweeper.digestsPause.milliseconds
             }
             var next: Int64?
             do { next = try await outbox.purge() } catch {
