@@ -40,9 +40,18 @@ extension RequestCommand {
             let table = output.isForPeople ? table(result) : nil
             try output.show(result, as: table)
             if table != nil, let after = result["after"]?.string {
-                output.complain("There is more: --after '\(CommandTable.shown(after))'")
+                output.complain(Self.hint(after))
             }
         }
+    }
+}
+
+extension RequestCommand {
+    /// How to go on behind a name, as a line that can be pasted: users choose names, so nothing in one may be read as
+    /// anything else by a shell.
+    private static func hint(_ after: String) -> String {
+        guard CommandTable.shown(after) == after else { return "There is more: see --json for where to go on" }
+        return "There is more: --after='\(after.replacing("'", with: "'\\''"))'"
     }
 }
 

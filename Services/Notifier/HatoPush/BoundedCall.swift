@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import HatoFetch
 import NIOCore
 import NIOHTTP1
-import Synchronization
 
 /// One HTTP `POST` whose response is bounded in time and bytes. Redirects are those of the client's configuration.
 struct BoundedCall: Sendable {
@@ -42,24 +41,49 @@ struct BoundedCall: Sendable {
         var isLate: Bool
     }
 
-    /// Throws its failure, also for a URL that is none.
     func response(_ client: HTTPClient, _ post: Post) async throws(Failure) -> Response {
-        let collector = ResponseCollector(self)
+        var request = HTTPClientRequest(url: post.url)
+        request.method = .POST
+        request.headers = post.headers
+        request.body = .bytes(post.body)
         do {
-            let request = try HTTPClient.Request(
-                url: post.url, method: .POST, headers: post.headers, body: .byteBuffer(ByteBuffer(bytes: post.body)))
-            let task = client.execute(request: request, delegate: collector, deadline: .now() + .init(timeout))
-            return try await withTaskCancellationHandler {
-                guard let response = try await task.get() else { throw HTTPClientError.remoteConnectionClosed }
-                return response
-            } onCancel: {
-                task.cancel()
-            }
-        } catch {
+            let response = try await client.execute(request, timeout: .init(timeout))
             // The status has decided already: a body that breaks off or never ends changes nothing.
-            if let response = collector.response { return response }
+            return Response(
+                status: Int(response.status.code), headers: response.headers, body: await bytes(of: response.body))
+        } catch {
             throw Self.failure(error)
         }
+    }
+
+    /// Reads the body up to the limits, so that the connection can be used again.
+    private func bytes(of body: HTTPClientResponse.Body) async -> [UInt8] {
+        await withTaskGroup { group in
+            group.addTask { await beginning(of: body) }
+            // The deadline of the call does not apply to the body.
+            group.addTask { () -> [UInt8]? in
+                try? await Task.sleep(for: bodyTimeout)
+                return nil
+            }
+            // The one that ends first ends the other one.
+            var bytes: [UInt8]?
+            for await ended in group {
+                bytes = bytes ?? ended
+                group.cancelAll()
+            }
+            return bytes ?? []
+        }
+    }
+
+    private func beginning(of body: HTTPClientResponse.Body) async -> [UInt8]? {
+        var bytes: [UInt8] = []
+        do {
+            for try await part in body {
+                bytes.append(contentsOf: part.readableBytesView.prefix(bodyBytesMax - bytes.count))
+                if bytes.count >= bodyBytesMax { break }
+            }
+        } catch {}
+        return bytes
     }
 
     private static func failure(_ error: any Error) -> Failure {
@@ -69,60 +93,6 @@ struct BoundedCall: Sendable {
             return Failure(reason: error.shortDescription, isLate: isLate)
         case is CancellationError: return Failure(reason: "the notifier is stopping", isLate: false)
         default: return Failure(reason: String(String(describing: error).prefix(200)), isLate: false)
-        }
-    }
-}
-
-/// Gathers a response on the event loop of its connection: a task for each body, and one for the time that it may take,
-/// would cost more than all else of a request.
-private final class ResponseCollector: HTTPClientResponseDelegate {
-    typealias Call = HTTPClient.Task<BoundedCall.Response?>
-
-    private struct TooLong: Error {}
-
-    private struct State {
-        var response: BoundedCall.Response?
-        var timer: Scheduled<Void>?
-    }
-
-    private let call: BoundedCall
-    private let state = Mutex(State())
-
-    init(_ call: BoundedCall) { self.call = call }
-
-    /// What has come of it; nil before its head.
-    var response: BoundedCall.Response? { state.withLock { $0.response } }
-
-    func didReceiveHead(task: Call, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-        // The deadline of the request would leave the body less time the later the head comes.
-        let timer = task.eventLoop.scheduleTask(in: .init(call.bodyTimeout)) { task.cancel() }
-        state.withLock { state in
-            state.response = BoundedCall.Response(status: Int(head.status.code), headers: head.headers, body: [])
-            state.timer = timer
-        }
-        return task.eventLoop.makeSucceededVoidFuture()
-    }
-
-    func didReceiveBodyPart(task: Call, _ part: ByteBuffer) -> EventLoopFuture<Void> {
-        let isFull = state.withLock { state in
-            let left = call.bodyBytesMax - (state.response?.body.count ?? 0)
-            state.response?.body.append(contentsOf: part.readableBytesView.prefix(left))
-            return part.readableBytes >= left
-        }
-        return isFull ? task.eventLoop.makeFailedFuture(TooLong()) : task.eventLoop.makeSucceededVoidFuture()
-    }
-
-    func didReceiveError(task: Call, _ error: any Error) { end() }
-
-    func didFinishRequest(task: Call) -> BoundedCall.Response? {
-        end()
-        return response
-    }
-
-    private func end() {
-        state.withLock { state in
-            state.timer?.cancel()
-            state.timer = nil
         }
     }
 }

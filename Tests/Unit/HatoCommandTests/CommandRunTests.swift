@@ -126,7 +126,7 @@ private struct NameAuthenticator: Authenticator {
         var router = RPCRouter()
         router.handle(Shop.Paint.self) { request, context in
             calls.add()
-            let after = request.name == "page" ? "it's\u{1B}" : nil
+            let after = ["page": "it's; ls", "hidden": "a\u{1B}"][request.name]
             return Shop.Paint.Result(name: request.name, uid: context.caller.uid, after: after)
         }
         router.handle(Shop.Refuse.self) { request, _ in
@@ -203,7 +203,10 @@ private struct NameAuthenticator: Authenticator {
             let arguments = ["page", "--server", address, "--token", "masuo"]
             let table = try await run(PaintCommand.self, arguments, isForPeople: true)
             #expect(table.out == "NAME\npage\n")
-            #expect(table.err == "There is more: --after 'it's\\u{1b}'\n")
+            #expect(table.err == "There is more: --after='it'\\''s; ls'\n")
+            let hidden = try await run(
+                PaintCommand.self, ["hidden", "--server", address, "--token", "masuo"], isForPeople: true)
+            #expect(hidden.err == "There is more: see --json for where to go on\n")
             #expect(try await run(PaintCommand.self, arguments).err.isEmpty)
         }
     }

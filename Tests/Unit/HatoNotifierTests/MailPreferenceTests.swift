@@ -138,6 +138,19 @@ import Testing
         #expect(outbox.pending == 0)
     }
 
+    @Test func whatPassesBehindOneThatIsBeingSentIsNotHeld() async throws {
+        let outbox = try await outbox { $0.quiet = .value([try night(.hold)]) }
+        try await send("first", outbox, level: .timeSensitive)
+        clock.advance(by: .seconds(60))
+        let under = try await outbox.leaseAll()
+        #expect(under.count == 1)
+        try await send("a", outbox)
+        try await send("now", outbox, level: .timeSensitive)
+        for lease in under { try await outbox.record(.delivered(DeliveryResponse(status: 250)), of: lease) }
+        clock.advance(by: .seconds(600))
+        #expect(try await mails(outbox) == [["now", "a"]])
+    }
+
     @Test func ofAMutedThreadNoMailIsSent() async throws {
         let outbox = try await outbox { $0.mutes = .value(["t": .never]) }
         let muted = [

@@ -282,6 +282,34 @@ import Testing
         #expect(outbox.pending == 0)
     }
 
+    /// One transaction drops what waits in a lane and sends again what was shown: it must not wait behind the former.
+    @Test func aLaneThatIsEmptiedAndFilledAtOnceGoesOn() async throws {
+        let outbox = try await outbox()
+        try await outbox.send("a")
+        try await outbox.change { draft in
+            let row = try #require(try draft.transaction.rows(RecordKey(.lane)).first)
+            let waiting = try draft.transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value))
+            var again = try #require(waiting)
+            #expect(try draft.withdraw(again))
+            again.index += 1
+            try draft.enqueue(again)
+        }
+        #expect(try await outbox.deliverAll().map(\.delivery.content.text.title) == ["a"])
+        #expect(outbox.pending == 0)
+    }
+
+    @Test func wordsThatAreTakenBackAreRemovedWhereANewerOneWaits() async throws {
+        let outbox = try await outbox()
+        let ids = try await merged(30, outbox, key: "k")
+        #expect(try await deliver(outbox).shown.map(\.text.title) == ["29"])
+        var new = outbox.notification("newer", collapseKey: "k")
+        new.options = Notifier.DeliveryOptions()
+        _ = try await outbox.accept(new)
+        try await withdraw([ids[29]], outbox)
+        let silent = try await deliver(outbox).silent
+        #expect(silent.flatMap { $0.withdraw ?? [] } == [ids[29]])
+    }
+
     @Test func oneThatExpiredIsRemovedAlthoughItCountsOthers() async throws {
         let outbox = try await outbox()
         let ids = try await merged(5, outbox, thread: "c1")
@@ -305,6 +333,8 @@ import Testing
         all = all.without(oneOf: "a").takenBack
         #expect(all.count == 3 && all.ofOtherThreads == 2 && all.staysForOthers)
         for _ in 0..<9 { all = all.without(oneOf: "a") }
+        #expect(all.count == 2 && all.ofOtherThreads == 2 && all.staysForOthers)
+        for _ in 0..<9 { all = all.without(oneOf: "b") }
         #expect(all.count == 0 && all.ofOtherThreads == 0 && !all.staysForOthers)
         // Where an earlier version merged, it is not known which.
         let former = Pacing.fields.blank

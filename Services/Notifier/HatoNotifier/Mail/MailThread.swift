@@ -29,22 +29,33 @@ struct MailThread {
             for: new.options?.thread ?? "", at: delivery.device, now: draft.now, draft.transaction)
         mail.machine = DeliveryStateMachine(
             dueAt: draft.now + draft.mails.pace.wait, expiresAt: delivery.machine.expiresAt)
+        let passes = new.options?.interruptionLevel?.passesQuietWindows == true
+        if passes {
+            mail.pacing = Pacing(thread: new.options?.thread, isPaced: false, passing: .timeSensitive)
+        }
         try draft.enqueue(mail)
-        if new.options?.interruptionLevel?.passesQuietWindows == true { try letPass(mail.lane, in: &draft) }
+        if passes { try release(mail.lane, in: &draft) }
     }
 
-    /// Lets what waits in a lane go within quiet windows, with what has come behind it and passes them.
-    private static func letPass(_ lane: Lane, in draft: inout OutboxDraft) throws {
+    /// Has what a quiet window holds in a lane looked at again.
+    private static func release(_ lane: Lane, in draft: inout OutboxDraft) throws {
         // What came with this transaction is not to be seen in it, and is not held by a window yet.
         guard let row = try draft.transaction.rows(lane.prefix, limit: 1).first, !draft.hasLeft(row.key),
             var head = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value)),
-            head.machine.state == .pending, !draft.hasMoved(head.key)
+            head.machine.state == .pending, head.machine.hold == .quiet, !draft.hasMoved(head.key)
         else { return }
         let dueKey = head.dueKey
         guard try draft.isHead(head, at: dueKey) else { return }
-        head.pacing = Pacing(thread: head.pacing?.thread, isPaced: false, passing: .timeSensitive)
-        if head.machine.hold == .quiet { _ = head.machine.turnCame(at: draft.now) }
+        _ = head.machine.turnCame(at: draft.now)
         draft.moveHead(head, dueKey: dueKey)
+    }
+
+    /// Whether one of the first deliveries of the lane goes within quiet windows, and the others with it.
+    func passesQuietWindows(in draft: OutboxDraft) throws -> Bool {
+        try draft.transaction.rows(head.lane.prefix, limit: Self.readMax).contains { row in
+            let delivery = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value))
+            return delivery?.pacing?.passing == .timeSensitive
+        }
     }
 
     // MARK: Sending

@@ -39,10 +39,11 @@ struct DeliveryAdmission {
         case .ended(let ending):
             try end(because: ending, &draft) { _ in true }
             return nil
-        case .held where head.device.platform == .email && delivery.pacing?.passing == .timeSensitive:
-            // What passes stands behind it, and goes in the same e-mail.
-            return Admitted(delivery: delivery)
         case .held(let end):
+            // What passes stands behind it, and goes in the same e-mail.
+            if delivery.digest != nil, try MailThread(head: delivery).passesQuietWindows(in: draft) {
+                return Admitted(delivery: delivery)
+            }
             hold(delivery, until: end, by: .quiet, &draft)
             return nil
         case .unconcerned: return Admitted(delivery: delivery)

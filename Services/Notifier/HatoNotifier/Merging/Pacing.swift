@@ -101,8 +101,10 @@ struct Pacing: FieldObject, Hashable {
     /// The same when one of a thread that went into it counts no more.
     func without(oneOf thread: String?) -> Pacing {
         guard let merged, merged > 0 else { return self }
-        var pacing = self
         let ofOthers = ofOtherThreads ?? 0
+        // Those of a muted thread went already.
+        if isTakenBack == true, thread == self.thread, merged <= ofOthers { return self }
+        var pacing = self
         pacing.merged = merged - 1
         if ofOthers > 0, thread != self.thread || merged <= ofOthers { pacing.ofOtherThreads = ofOthers - 1 }
         return pacing

@@ -163,7 +163,12 @@ struct OutboxDraft {
         guard lane.collapseKey == nil || lane.isDigest else {
             return try readableRows(of: lane).filter { !left.contains($0.laneKey) }
         }
-        return try transaction.rows(lane.prefix, limit: 1).isEmpty ? [] : [DeliveryRecord.fields.blank]
+        var last: RecordKey?
+        while let row = try transaction.rows(lane.prefix, after: last, limit: 1).first {
+            if !left.contains(row.key) { return [DeliveryRecord.fields.blank] }
+            last = row.key
+        }
+        return []
     }
 
     /// The head of a lane has ended: the next one becomes due. `dueKey` is where the lane stood. Returns the next one

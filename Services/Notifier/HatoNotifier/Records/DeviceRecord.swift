@@ -119,6 +119,9 @@ struct DeviceRecord: FieldObject, Hashable {
             ? RecordKey(.tokenDevice).with(time: state == .active ? lastSeen : 0).with(device) : nil
     }
 
+    /// Whether it is the receiver of an effect, which all users share: failures for one of them must not end it.
+    var isReceiver: Bool { uid.isEmpty && platform == .webhook }
+
     /// When the app showed itself last.
     var lastSeen: Int64 { seenAt ?? createdAt }
 
@@ -206,7 +209,7 @@ extension DeviceRecord {
             return now - since < DeviceVerdict.suspicion ? .isSuspect : ends(.gone)
         case .failed, .rejected:
             // A provider that fails, or finds a push wrong, says nothing about the device.
-            guard queue == nil else { return .stays }
+            guard queue == nil, !isReceiver else { return .stays }
             let since = failingSince ?? now
             failingSince = since
             return now - since < policy.disableAfter.milliseconds ? .stays : ends(.failing)

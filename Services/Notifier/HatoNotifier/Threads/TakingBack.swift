@@ -94,14 +94,18 @@ struct TakingBack {
     }
 
     /// Sends one once more that is shown, with the count of the others in place of its words. When it has expired, it
-    /// is removed. A newer one with its collapse key takes its place anyway.
+    /// is removed, and also where a newer one with its collapse key waits.
     private mutating func replaceShown(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) throws {
         var again = delivery
         guard case .waitUntil = again.machine.othersTookPlace(at: draft.now) else {
             shown.insert(delivery.key)
             return
         }
-        if again.replaces, try !draft.transaction.rows(again.lane.prefix, limit: 1).isEmpty { return }
+        if again.replaces, try !draft.transaction.rows(again.lane.prefix, limit: 1).isEmpty {
+            // The newer one may never be sent.
+            shown.insert(delivery.key)
+            return
+        }
         again.pacing = again.pacing?.with(turnsOf: nil).with(isNext: false)
         try draft.enqueue(again)
     }
