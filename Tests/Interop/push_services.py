@@ -211,6 +211,27 @@ class PlainWebPush(WebPush):
         super().__init__(keys, "--plain")
 
 
+class Webhooks(Service):
+    """Receivers of webhooks."""
+
+    program = "webhook_stand_in.py"
+
+    def __init__(self, _, *arguments):
+        super().__init__(*arguments)
+
+    async def receiver(self, *secrets, identifier=None):
+        """The URL and the id of a receiver that verifies with one of these secrets; new ones where it is known."""
+        receiver = await self.request("POST", "/receivers", json={"id": identifier, "secrets": secrets})
+        return receiver["url"], receiver["id"]
+
+
+class PlainWebhooks(Webhooks):
+    """Without TLS, which the notifier calls where private addresses are allowed."""
+
+    def __init__(self, keys):
+        super().__init__(keys, "--plain")
+
+
 @contextlib.asynccontextmanager
 async def push_services(*kinds):
     """Keys and running stand-ins: `async with push_services(APNs, FCM) as (keys, apns, fcm)`."""

@@ -2,7 +2,8 @@
 (test_apns_stand_in.py and its neighbours). Each test has users and devices of its own; the stack and the stand-ins are
 shared, as are the one provider token and the one access token.
 
-HATO_INTEROP_SLOW=1 adds what has to wait for deadlines of the notifier (a push without a response, 429).
+HATO_INTEROP_SLOW=1 adds what has to wait for deadlines of the notifier: a push without a response, 429, many refused
+tokens.
 """
 
 import asyncio
