@@ -50,6 +50,13 @@ struct WrongInputs {
         Case(
             "hato-notifier serve --data @/new --peer-tls --peer-tls-certificate @/open --peer-tls-key @/open", 78,
             "setting peer-tls-key: @/open: every user may read this file (mode 0644)"),
+        Case(
+            "hato-notifier serve --auth 127.0.0.1:1 --messages 127.0.0.1:1 --data @/new --apps-file @/open", 78,
+            "setting apps-file: @/open: every user may read this file (mode 0644); its owner alone should: chmod"),
+        // A key that it names.
+        Case(
+            "hato-notifier serve --auth 127.0.0.1:1 --messages 127.0.0.1:1 --data @/new --apps-file @/apps", 78,
+            "setting apps-file: @/open: every user may read this file (mode 0644)"),
         Case("hato-auth serve --data @/shared", 78, "setting data: other users may write in @/shared (mode 0777)"),
         Case("hato-dev --data @/shared", 78, "setting data: other users may write in @/shared (mode 0777)"),
         Case("hato-auth serve --data @/new --admin-key-file @/file", 78, "setting admin-key-file", "bytes"),
@@ -135,8 +142,10 @@ struct WrongInputs {
     @Test(arguments: serving + calling)
     func wrongInputIsNamed(wrong: Case) async throws {
         let folder = try TemporaryFolder()
-        for (name, mode) in [("file", 0o600), ("open", 0o644)] {
-            let path = try folder.write(name, "no key, no certificate")
+        let apps = "default:\n  apns: {key-file: open, key-id: ABC1234567, team-id: DEF1234567, topic: a.b}\n"
+        let none = "no key, no certificate"
+        for (name, mode, text) in [("file", 0o600, none), ("open", 0o644, none), ("apps", 0o600, apps)] {
+            let path = try folder.write(name, text)
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
         }
         let shared = folder.path + "/shared"

@@ -57,6 +57,33 @@ class AppsTest(PushTestCase):
         for _, _, token in phones:
             await self.apns.pushes(count=2, token=token, status=200, timeout=RESEND)
 
+    async def test_push_services_that_refuse_the_key_cost_no_subscription_and_are_named(self):
+        browsers = [await self.browser() for _ in range(5)]
+        uids = [uid for uid, _, _ in browsers]
+        await self.send(*uids)
+        for _, _, identifier in browsers:
+            await self.webpush.pushes(count=1, token=identifier, status=201)
+        self.assertEqual((await self.statuses("notifier.apps.list"))["webpush"], ("ready", None))
+        await self.webpush.script(tokens={identifier: "forbidden" for _, _, identifier in browsers})
+        notification = await self.send(*uids, body="again")
+
+        async def problem():
+            return (await self.statuses("notifier.apps.list"))["webpush"][1]
+
+        self.assertIn("responds with 403", await eventually(problem))
+        health = await self.call("service.health")
+        self.assertIn("responds with 403", health["checks"]["providers"]["webpush default"])
+        for uid, device, _ in browsers:
+            self.assertEqual(await self.devices(uid), [device])
+        await self.webpush.script(clear=True)
+
+        async def all_arrived():
+            deliveries = (await self.call("notifier.status", notification=notification))["deliveries"]
+            return {delivery["state"] for delivery in deliveries} == {"delivered"}
+
+        await eventually(all_arrived)
+        self.assertEqual((await self.statuses("notifier.apps.list"))["webpush"], ("ready", None))
+
     async def test_an_app_without_credentials_is_refused_by_name(self):
         with self.assertRaises(aiorpcx.RPCError) as found:
             await self.phone(app="unknown")

@@ -71,8 +71,10 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var attemptsPerProviderMax = 500
     /// Attempts at the same time at devices of one user.
     public var attemptsPerUserMax = 8
-    /// Attempts at the same time at devices of one host.
+    /// Attempts at the same time at webhooks of one host.
     public var attemptsPerHostMax = 32
+    /// Attempts at the same time at one push service of browsers: all users of a browser have theirs there.
+    public var attemptsPerPushServiceMax = 128
     /// Slow attempts at the same time, never more than half of `attemptsInFlightMax`; beyond, slow attempts of the
     /// users with the most are ended as failed ones.
     public var slowAttemptsMax = 128

@@ -53,7 +53,9 @@ final class NotifierMetrics: Sendable {
     private let keysReady = Gauge(label: "hato_notifier_keys_ready")
     private let attempts = Timer(label: "hato_notifier_attempt_seconds")
     private let latency = Timer(label: "hato_notifier_accepted_to_delivered_seconds")
-    private let queuesWaiting = Gauge(label: "hato_notifier_provider_queues_waiting")
+    private let oldest = Gauge(label: "hato_notifier_deliveries_oldest_seconds")
+    private let overdue = Gauge(label: "hato_notifier_deliveries_overdue_seconds")
+    let providers = ProviderMetrics()
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
@@ -75,12 +77,15 @@ final class NotifierMetrics: Sendable {
     private let holds = DeliveryStateMachine.Hold.allCases.map { hold in
         Counter(label: "hato_notifier_deliveries_held_total", dimensions: [("reason", hold.rawValue)])
     }
-    /// Why deliveries were dropped that could have been attempted.
-    private static let unsentReasons =
-        [DeliveryStateMachine.Reason.coalesced, DeliveryStateMachine.Reason.quiet]
-        + DeliveryStateMachine.Ending.allCases.map(\.rawValue)
-    private let unsent = NotifierMetrics.unsentReasons.map { reason in
-        Counter(label: "hato_notifier_deliveries_unsent_total", dimensions: [("reason", reason)])
+    /// Why deliveries ended that were not delivered.
+    private static let endReasons =
+        DeliveryStateMachine.Reason.all + DeliveryStateMachine.Ending.allCases.map(\.rawValue)
+    private let undelivered = [Notifier.DeliveryState.dropped, .dead].map { state in
+        NotifierMetrics.endReasons.map { reason in
+            Counter(
+                label: "hato_notifier_deliveries_undelivered_total",
+                dimensions: [("outcome", state.rawValue), ("reason", reason)])
+        }
     }
     private let present = Counter(label: "hato_notifier_recipients_present_total")
     private let deliveredSinceStart = Atomic<Int>(0)
@@ -108,16 +113,24 @@ final class NotifierMetrics: Sendable {
         case .dropped:
             dropped.increment()
             droppedSinceStart.add(1, ordering: .relaxed)
-            if let index = Self.unsentReasons.firstIndex(of: event.reason ?? "") { unsent[index].increment() }
-        case .dead: dead.increment()
+            endedUndelivered(0, event.reason)
+        case .dead:
+            dead.increment()
+            endedUndelivered(1, event.reason)
         // `ResponseMetrics` counts them.
         case .action, .displayed, .opened, .dismissed: break
         case .withdrawn: withdrawn.increment()
         }
     }
 
-    func attemptEnded(_ result: AttemptResult, of lease: Lease, in duration: Duration, at now: Int64) {
+    private func endedUndelivered(_ state: Int, _ reason: String?) {
+        if let index = Self.endReasons.firstIndex(of: reason ?? "") { undelivered[state][index].increment() }
+    }
+
+    func attemptEnded(_ outcome: DeliveryOutcome, of lease: Lease, in duration: Duration, at now: Int64) {
+        let result = AttemptResult(outcome)
         attempts.record(duration: duration)
+        providers.attemptEnded(outcome, at: lease.platform)
         // What waits for the next e-mail of its thread would say nothing of the notifier's speed.
         if result == .delivered, lease.platform != .email {
             latency.record(duration: .milliseconds(max(0, now - lease.delivery.createdAt)))
@@ -152,8 +165,10 @@ final class NotifierMetrics: Sendable {
         /// Of them, those that are not followed now.
         var feedsBroken = 0
         var areKeysReady = false
-        /// Provider queues that are paused or stopped.
-        var queuesWaiting = 0
+        /// Nil: could not be read.
+        var oldest: OldestWaiting?
+        /// In milliseconds since 1970.
+        var now: Int64 = 0
     }
 
     func show(_ figures: Figures) {
@@ -161,7 +176,10 @@ final class NotifierMetrics: Sendable {
         followers.record(figures.followers)
         feeds.record(figures.feeds)
         feedsBroken.record(figures.feedsBroken)
-        queuesWaiting.record(figures.queuesWaiting)
+        if let waiting = figures.oldest {
+            oldest.record(OldestWaiting.age(waiting.acceptedAt, at: figures.now))
+            overdue.record(OldestWaiting.age(waiting.dueAt, at: figures.now))
+        }
         keysReady.record(figures.areKeysReady ? 1 : 0)
     }
 

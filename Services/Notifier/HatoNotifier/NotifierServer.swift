@@ -44,9 +44,11 @@ public final class NotifierServer: Sendable {
         let webhooks = WebhookChannel(
             addresses, limits: limits, version: configuration.server.version,
             now: configuration.time.now)
+        var webpushLimits = WebPushChannel.Limits()
+        webpushLimits.connectionsPerHostMax = configuration.delivery.attemptsPerPushServiceMax
         let webpush = WebPushChannel(
-            WebPushChannel.Guards(configuration.addresses, resolver: resolver), version: configuration.server.version,
-            now: configuration.time.now)
+            WebPushChannel.Guards(configuration.addresses, resolver: resolver), limits: webpushLimits,
+            version: configuration.server.version, now: configuration.time.now)
         let fcm = FCMChannel(version: configuration.server.version, now: configuration.time.now)
         let apns = APNsChannel(version: configuration.server.version, now: configuration.time.now)
         // Before its lease ends and another attempt is made beside it.

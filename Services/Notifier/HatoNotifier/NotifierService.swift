@@ -100,8 +100,11 @@ final class NotifierService: Sendable {
         figures.feeds = statuses.count
         figures.feedsBroken = statuses.count { !$0.following }
         figures.areKeysReady = if case .ready = authenticator.health { true } else { false }
-        figures.queuesWaiting = await providers.waiting.count
+        figures.oldest = try? await store.read { try OldestWaiting(in: $0) }
+        figures.now = outbox.time.now()
         outbox.metrics.show(figures)
+        let platforms = apps.apps.apps.map { (app: $0.key, platforms: $0.value.platforms) }
+        outbox.metrics.providers.show(await providerStatuses.all(of: platforms))
         if let count = try? await store.read({ try $0.count(.effect, upTo: ResponseMetrics.waitingMax) }) {
             responses.effectsWait(count)
         }
@@ -131,14 +134,12 @@ final class NotifierService: Sendable {
             isReady = false
         }
         checks["feeds"] = .object(shown)
-        let waiting = await providers.waiting
-        if !waiting.isEmpty {
+        let providers = await providerStatuses.entries.filter { $0.isWaiting || $0.provider.problem != nil }
+        if !providers.isEmpty {
             var shown = JSONObject()
-            for (queue, provider) in waiting.sorted(by: { $0.key.name < $1.key.name }) {
-                shown[queue.name] = .string("\(provider.status.rawValue): \(provider.problem ?? "")")
-            }
+            for entry in providers { shown[entry.name] = .string(entry.shown) }
             checks["providers"] = .object(shown)
-            isReady = false
+            if providers.contains(where: \.isWaiting) { isReady = false }
         }
         if feeds == nil, await (try? outbox.triggers().isEmpty) == false {
             checks["triggers"] = "setting outgoing-key-file is missing: no trigger fires"
@@ -155,6 +156,11 @@ final class NotifierService: Sendable {
 }
 
 extension NotifierService {
+    /// What deliveries have shown of providers.
+    var providerStatuses: ProviderStatuses {
+        get async { await ProviderStatuses(providers, outbox.signatures) }
+    }
+
     /// Why effects of actions wait, as far as an operator can change it.
     private func effectProblem() async -> String? {
         guard let effects else {

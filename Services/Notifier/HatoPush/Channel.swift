@@ -114,10 +114,13 @@ public struct DeliveryResponse: Sendable, Hashable {
     public var error: String?
     /// The provider's own name of the delivery; nil when it gives none.
     public var providerID: String?
+    /// The provider's own word for why it refuses, such as `BadDeviceToken` or `UNREGISTERED`; nil when it gives none.
+    public var reason: String?
 
-    public init(status: Int? = nil, error: String? = nil, providerID: String? = nil) {
+    public init(status: Int? = nil, error: String? = nil, providerID: String? = nil, reason: String? = nil) {
         self.status = status
         self.error = error
         self.providerID = providerID
+        self.reason = reason
     }
 }

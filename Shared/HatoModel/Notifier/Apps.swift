@@ -12,10 +12,10 @@ extension Notifier {
             .required(
                 "status", \.status,
                 """
-                `ready`; `paused`: the provider does not respond or refuses the credentials, deliveries wait and one \
-                is tried from time to time; `stopped`: so many tokens that had worked were refused that the \
-                configuration must be wrong, deliveries wait until `notifier.apps.resume`; `unchecked`: no \
-                delivery was attempted since the start
+                `ready`; `paused`: the provider does not respond or refuses the credentials, deliveries wait and one, \
+                of Web Push each, is tried from time to time; `stopped`: so many tokens that had worked were refused \
+                that the configuration must be wrong, deliveries wait until `notifier.apps.resume`; `unchecked`: no \
+                delivery was attempted since the start, of Web Push: none arrived
                 """),
             .optional("problem", \.problem, "What is wrong; absent if nothing is known to be"),
             .optional("since", \.since, "Since when deliveries wait, in milliseconds since 1970"))

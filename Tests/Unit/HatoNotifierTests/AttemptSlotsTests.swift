@@ -227,6 +227,26 @@ import Testing
         #expect(!slots.admits(Self.group("u")))
     }
 
+    /// All users of a browser have their devices at one push service.
+    @Test func aPushServiceHasMoreSlotsThanAHostOfWebhooks() throws {
+        var slots = AttemptSlots(DeliveryPolicy())
+        let subscription = try TestSubscription.at("https://push.example.com/1")
+        let webhook = DeviceAddress.webhook(url: "https://push.example.com/1", secrets: [])
+        func fill(_ address: DeviceAddress) -> Int {
+            var count = 0
+            while true {
+                let group = AttemptGroup(at: address, of: "u\(count)")
+                slots.ended(slots.began(group, at: 0), Self.delivered, at: 0)
+                guard slots.admits(group) else { return count }
+                slots.began(group, at: 0)
+                count += 1
+            }
+        }
+        #expect(fill(.webpush(subscription)) == 128)
+        #expect(fill(webhook) == 32)
+        #expect(slots.count == 160)
+    }
+
     /// Whatever happens in whatever order, also when the clock is put back.
     @Test(arguments: 1...20 as ClosedRange<UInt64>) func limitsHold(seed: UInt64) {
         var random = SeededRandom(seed: seed)

@@ -8,6 +8,10 @@ import Testing
 /// Every refusal names the parameter and what is right, and nothing of the call is done.
 @Suite(.timeLimit(.minutes(10)))
 struct RefusedCallTests {
+    private static func sending(options: JSONObject) -> JSONObject {
+        ["to": ["uids": ["u1"]], "notification": ["title": "a"], "options": .object(options)]
+    }
+
     /// Right types with wrong contents, most beside members that are right.
     private static let wrongContents: [(method: String, params: JSONObject, parameter: String)] = [
         ("notifier.devices.register", ["platform": "webhook", "url": "ftp://example.com/", "uid": "u1"], "url"),
@@ -27,6 +31,24 @@ struct RefusedCallTests {
             "notifier.send",
             ["to": ["uids": ["u1"]], "notification": ["title": "a"], "options": ["ttlSeconds": -1]],
             "options.ttlSeconds"
+        ),
+        ("notifier.send", sending(options: ["thread": ""]), "options.thread"),
+        ("notifier.send", sending(options: ["thread": "a\n"]), "options.thread"),
+        ("notifier.send", sending(options: ["thread": .string(String(repeating: "t", count: 257))]), "options.thread"),
+        ("notifier.send", sending(options: ["sound": ""]), "options.sound"),
+        ("notifier.send", sending(options: ["badge": -1]), "options.badge"),
+        ("notifier.send", sending(options: ["badge": 100_000]), "options.badge"),
+        (
+            "notifier.send",
+            ["to": ["uids": ["u1"]], "notification": ["title": "a"], "platforms": ["webpush": ["ttl": 5]]], "platforms"
+        ),
+        (
+            "notifier.devices.register",
+            ["platform": "webhook", "url": "https://example.com/", "uid": "u1", "app": ""], "app"
+        ),
+        (
+            "notifier.devices.register",
+            ["platform": "webhook", "url": "https://example.com/", "uid": "u1", "locale": ""], "locale"
         ),
         ("notifier.send", ["to": [:], "notification": ["title": "a"]], "to"),
         ("notifier.send", ["to": ["uids": ["u1"]], "notification": [:]], "notification"),

@@ -20,3 +20,21 @@ enum TestApps {
         return PushApps(["default": app])
     }
 }
+
+/// A subscription of a browser.
+enum TestSubscription {
+    private static let point =
+        "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+    private static let secret = "BTBZMqHH6r4Tts7J_aSIgg"
+
+    /// As a browser gives it.
+    static func json(at endpoint: String) -> JSONValue {
+        ["endpoint": .string(endpoint), "keys": ["p256dh": .string(point), "auth": .string(secret)]]
+    }
+
+    static func at(_ endpoint: String) throws -> WebPushSubscription {
+        try WebPushSubscription(
+            endpoint: endpoint, p256dh: try #require(Base64.url.decode(point.utf8)),
+            auth: try #require(Base64.url.decode(secret.utf8)))
+    }
+}

@@ -189,7 +189,8 @@ import Testing
             .response(403, reason: "ExpiredProviderToken")
         } _: { channel, sink, _ in
             let response = DeliveryResponse(
-                status: 403, error: "APNs finds the provider token too old: ExpiredProviderToken")
+                status: 403, error: "APNs finds the provider token too old: ExpiredProviderToken",
+                reason: "ExpiredProviderToken")
             #expect(await channel.deliver(delivery()) == .providerRefused(response, retryAfter: nil))
             #expect(sink.received.count == 2)
             // A third token within 20 minutes would be one too many.
@@ -255,7 +256,7 @@ import Testing
         try await with { _, number in
             number == 1 ? .response(503, reason: "Shutdown", headers: ["retry-after": "7"]) : .response(200)
         } _: { channel, sink, _ in
-            let response = DeliveryResponse(status: 503, error: "APNs failed: Shutdown")
+            let response = DeliveryResponse(status: 503, error: "APNs failed: Shutdown", reason: "Shutdown")
             #expect(await channel.deliver(delivery()) == .failed(response, retryAfter: .seconds(7)))
             #expect(await isDelivered(channel.deliver(delivery())))
             #expect(sink.received.map(\.connection) == [1, 2])

@@ -34,11 +34,8 @@ struct AppMethods: NotifierMethods {
 
     /// What was seen of providers while delivering.
     private func list() async -> Notifier.Apps.Listing {
-        let statuses = await service.providers.statuses
-        return listing { app, platform in
-            ProviderQueue(platform, app: app).flatMap { statuses[$0] }
-                ?? Notifier.AppProvider(platform: platform, status: .unchecked)
-        }
+        let statuses = await service.providerStatuses
+        return listing { statuses.provider(of: $0, $1) }
     }
 
     private func listing(
@@ -59,7 +56,8 @@ struct AppMethods: NotifierMethods {
         var listing = await list()
         listing.apps.removeAll { app != nil && $0.app != app }
         for (index, app) in listing.apps.enumerated() {
-            for (number, provider) in app.providers.enumerated() {
+            // No push service of browsers can be asked without a subscription: what attempts have shown is all.
+            for (number, provider) in app.providers.enumerated() where provider.platform != .webpush {
                 let channel = channels.first { $0.platform == provider.platform }
                 guard let problem = await channel?.problem(of: app.app) else {
                     if provider.status == .unchecked { listing.apps[index].providers[number].status = .ready }
@@ -87,6 +85,7 @@ struct AppMethods: NotifierMethods {
             throw RPCError.failedPrecondition(reason: "invalid_apps_file", "\(error)")
         }
         service.apps.replace(with: apps)
+        service.outbox.signatures.reset()
         await service.providers.retry()
         return await list()
     }

@@ -71,7 +71,12 @@ struct AttemptSlots: Sendable {
     /// How many may be slow.
     var slowMax: Int { min(policy.slowAttemptsMax, (policy.attemptsInFlightMax + 1) / 2) }
 
-    func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }
+    func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < slotsMax(at: host) }
+
+    /// How many attempts a host has at the same time.
+    private func slotsMax(at host: String) -> Int {
+        AttemptGroup.isPushService(host) ? policy.attemptsPerPushServiceMax : policy.attemptsPerHostMax
+    }
 
     func admits(_ group: AttemptGroup) -> Bool {
         atHost[group.host, default: 0] < slotsAtHost(group) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
@@ -81,8 +86,8 @@ struct AttemptSlots: Sendable {
     /// The slots of its host that a user may fill: half of them when the host did not respond to it in time before, the
     /// last quarter only when a receiver did.
     private func slotsAtHost(_ group: AttemptGroup) -> Int {
-        let max = policy.attemptsPerHostMax
-        if receivers.isShunned(group) { return slowAtHostMax }
+        let max = slotsMax(at: group.host)
+        if receivers.isShunned(group) { return slowMax(at: group.host) }
         return receivers.isPrompt(group.uid) ? max : max - max / 4
     }
 
@@ -124,11 +129,11 @@ struct AttemptSlots: Sendable {
 
     /// Whether a host admits no users, or only those whose receivers responded.
     private func isCrowded(_ host: String) -> Bool {
-        atHost[host, default: 0] >= policy.attemptsPerHostMax - policy.attemptsPerHostMax / 4
+        atHost[host, default: 0] >= slotsMax(at: host) - slotsMax(at: host) / 4
     }
 
     /// How many may be slow at a crowded host.
-    private var slowAtHostMax: Int { (policy.attemptsPerHostMax + 1) / 2 }
+    private func slowMax(at host: String) -> Int { (slotsMax(at: host) + 1) / 2 }
 
     /// Ends slow attempts beyond `slowMax`, and those beyond the half of a crowded host, and returns their numbers:
     /// first those of the users that have the most slow attempts and silent hosts together, and of one user those that
@@ -139,7 +144,7 @@ struct AttemptSlots: Sendable {
         var excessCount = slow.count - slowMax
         var excessAt: [String: Int] = [:]
         for host in slow.map(\.group.host) where isCrowded(host) {
-            excessAt[host] = excessAt[host, default: -slowAtHostMax] + 1
+            excessAt[host] = excessAt[host, default: -slowMax(at: host)] + 1
         }
         guard excessCount > 0 || excessAt.contains(where: { $0.value > 0 }) else { return [] }
         var loads: [String: Int] = [:]
@@ -176,7 +181,7 @@ struct AttemptSlots: Sendable {
         }
         let excesses =
             [excess(running, beyond: slowMax)]
-            + full.map { host in excess(running.filter { $0.group.host == host }, beyond: slowAtHostMax) }
+            + full.map { host in excess(running.filter { $0.group.host == host }, beyond: slowMax(at: host)) }
         // Rounded up: four times a second at most, however many are forgotten.
         let forgetting = receivers.firstForgotten.map { ($0 / 250 + 1) * 250 }
         return (excesses + [count >= slowMax ? forgetting : nil]).compactMap { $0 }.min()

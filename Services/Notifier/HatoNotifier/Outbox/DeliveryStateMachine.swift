@@ -76,6 +76,11 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let withdrawn = "withdrawn"
         static let seen = "seen"
         static let silent = "silent"
+
+        static let all = [
+            deviceGone, expired, collapsed, outboxFull, unreadable, rejected, administrator, quiet, coalesced,
+            withdrawn, seen, silent,
+        ]
     }
 
     /// What holds a delivery back.

@@ -141,8 +141,8 @@ actor Dispatcher {
         Failpoint.pushAfterResponse.pass()
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
-            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began,
-            at: outbox.time.now())
+            outcome, of: lease, in: ContinuousClock.now - began, at: outbox.time.now())
+        outbox.signatures.attemptEnded(outcome, of: lease, at: outbox.time.now())
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
         // Before the outcome is recorded, so that a slow disk does not make the attempt slow.

@@ -27,7 +27,7 @@ struct LaneHead {
     /// The row of its lane.
     var row: RecordKey
 
-    var group: AttemptGroup { AttemptGroup(host: address.host, uid: delivery.uid) }
+    var group: AttemptGroup { AttemptGroup(at: address, of: delivery.uid) }
 }
 
 extension LaneHead {

@@ -39,6 +39,8 @@ final class Outbox: Sendable {
     /// Requests that wait for the first attempts of a notification.
     let firstAttempts = FirstAttempts()
     private let wakes = Mutex(Wakes())
+    /// Whether push services of browsers refuse apps.
+    let signatures = AppSignatures()
     /// Rings when there is something to withdraw.
     let withdrawalBell = Bell()
 

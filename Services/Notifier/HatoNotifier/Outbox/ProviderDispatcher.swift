@@ -61,11 +61,6 @@ final class ProviderDispatcher: Sendable {
         }
     }
 
-    /// Those whose deliveries wait.
-    var waiting: [ProviderQueue: Notifier.AppProvider] {
-        get async { await statuses.filter { $0.value.status == .paused || $0.value.status == .stopped } }
-    }
-
     /// Whether an app has or had deliveries.
     func knows(app: String) -> Bool { !known(of: app).isEmpty }
 

@@ -177,8 +177,7 @@ actor QueueDispatcher {
         Failpoint.pushAfterResponse.pass()
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(
-            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began,
-            at: outbox.time.now())
+            outcome, of: lease, in: ContinuousClock.now - began, at: outbox.time.now())
         // Cut off by the end of the process, not by the provider: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
         await attemptEnded(outcome, lease)

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoPush
 
 /// One notification on its way to one device.
 struct DeliveryRecord: FieldObject {
@@ -154,8 +155,22 @@ struct Lane: Hashable, Sendable {
 
 /// Lanes of one user at one host that are due and wait until attempts there have ended.
 struct AttemptGroup: Hashable, Sendable {
+    /// The host and port; of Web Push with `pushServicePrefix` before it: webhooks there are counted apart.
     var host: String
     var uid: String
+
+    /// No host has a blank.
+    private static let pushServicePrefix = "webpush "
+
+    init(host: String, uid: String) { (self.host, self.uid) = (host, uid) }
+
+    init(at address: DeviceAddress, of uid: String) {
+        let prefix = if case .webpush = address { AttemptGroup.pushServicePrefix } else { "" }
+        self.init(host: prefix + address.host, uid: uid)
+    }
+
+    /// Whether a host of a group is a push service of browsers, where many users have their devices.
+    static func isPushService(_ host: String) -> Bool { host.hasPrefix(pushServicePrefix) }
 
     var key: RecordKey { AttemptGroup.hostKey(host).with(uid) }
     static func hostKey(_ host: String) -> RecordKey { RecordKey(.parked).with(host) }

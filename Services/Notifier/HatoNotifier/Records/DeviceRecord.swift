@@ -210,6 +210,7 @@ extension DeviceRecord {
         case .failed, .rejected:
             // A provider that fails, or finds a push wrong, says nothing about the device.
             guard queue == nil, !isReceiver else { return .stays }
+            if platform == .webpush, hasSucceeded, outcome.mayBeOurMistake { return .stays }
             let since = failingSince ?? now
             failingSince = since
             return now - since < policy.disableAfter.milliseconds ? .stays : ends(.failing)
@@ -233,6 +234,18 @@ extension DeviceRecord {
         state = .disabled
         disabledReason = reason.rawValue
         return .ends(reason)
+    }
+}
+
+extension DeliveryOutcome {
+    /// Whether a key, a subject, a body or a network of ours can be why a push service did not take a push: it gave no
+    /// response, or finds the request wrong. A subscription that worked does not go for that.
+    var mayBeOurMistake: Bool {
+        switch self {
+        case .failed(let response, _), .rejected(let response):
+            response.status.map { [400, 401, 403, 413].contains($0) } ?? true
+        case .delivered, .postponed, .deviceGone, .tokenRefused, .providerRefused: false
+        }
     }
 }
 

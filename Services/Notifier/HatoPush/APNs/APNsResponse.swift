@@ -98,7 +98,7 @@ struct APNsResponse: Sendable {
     private var delay: Duration? { RetryAfter.delay(retryAfter, now: now / 1_000) }
 
     private func response(_ what: String) -> DeliveryResponse {
-        DeliveryResponse(status: status, error: reason.map { "\(what): \($0)" } ?? what, providerID: nil)
+        DeliveryResponse(status: status, error: reason.map { "\(what): \($0)" } ?? what, reason: reason)
     }
 
     /// Apple's reasons are words; tokens have digits.

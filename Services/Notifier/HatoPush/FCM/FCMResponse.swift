@@ -19,6 +19,8 @@ struct FCMResponse: Sendable {
     private let json: JSONValue?
     private let details: [JSONValue]
     private let said: String
+    /// FCM's own, such as `UNREGISTERED`.
+    private let errorCode: String?
     /// Seconds since 1970.
     private let now: Int64
 
@@ -29,12 +31,12 @@ struct FCMResponse: Sendable {
         json = try? JSONParser.parse(received.body, depth: 16)
         details = json?["error"]?["details"]?.array ?? []
         said = received.excerpt(json?["error"]?["message"]?.string, without: secrets)
+        errorCode = details.first { $0["@type"]?.string == Self.errorType }?["errorCode"]?.string
     }
 
     var decision: Decision {
         // Whatever the body says: FCM has the message.
         if (200..<300).contains(received.status) { return .outcome(.delivered(delivered)) }
-        let errorCode = details.first { $0["@type"]?.string == Self.errorType }?["errorCode"]?.string
         if let errorCode, let outcome = outcome(of: errorCode) { return .outcome(outcome) }
         return decisionByStatus
     }
@@ -89,6 +91,8 @@ struct FCMResponse: Sendable {
     }
 
     private func response(_ what: String) -> DeliveryResponse {
-        DeliveryResponse(status: received.status, error: said.isEmpty ? what : "\(what): \(said)")
+        DeliveryResponse(
+            status: received.status, error: said.isEmpty ? what : "\(what): \(said)",
+            reason: errorCode ?? json?["error"]?["status"]?.string)
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// The endpoint is what a user gave, so no response of it says anything about the app: 401 and 403 mean that this
 /// endpoint does not take our signature, for instance since it was made for another key. They are failures of the one
-/// device, which five days of nothing but failures disable, and never a refusal of all that the app sends.
+/// device and stop nothing that the app sends. They do not end a subscription that worked: the mistake may be ours.
 struct WebPushResponse: Hashable {
     var status: Int
     var retryAfter: String?

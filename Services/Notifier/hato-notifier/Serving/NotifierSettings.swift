@@ -86,7 +86,10 @@ enum NotifierSettings {
             delivery(
                 "attempts-per-user-max", \.attemptsPerUserMax, 1...4_096, "attempts at a time at devices of one user"),
             delivery(
-                "attempts-per-host-max", \.attemptsPerHostMax, 1...4_096, "attempts at a time at devices of one host"),
+                "attempts-per-host-max", \.attemptsPerHostMax, 1...4_096, "attempts at a time at webhooks of one host"),
+            delivery(
+                "attempts-per-push-service-max", \.attemptsPerPushServiceMax, 1...4_096,
+                "attempts at a time at one push service of browsers"),
             delivery(
                 "slow-attempts-max", \.slowAttemptsMax, 1...4_096,
                 "attempts at a time that are slow, half of all at most; beyond, those of users with the most end early"),
