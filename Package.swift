@@ -174,6 +174,7 @@ let package = Package(
         // Tests.
         library("TestCertificates", in: "Tests/Support", [asn1, crypto, x509]),
         library("TestStores", in: "Tests/Support", ["HatoStorage"]),
+        library("TestFirebase", in: "Tests/Support", ["HatoModel", "HatoRuntime", cryptoExtras]),
         library(
             "TestAuth", in: "Tests/Support",
             ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", logging]),
@@ -222,8 +223,12 @@ let package = Package(
             exclude: ["Tables", "README.md"]),
         suite(
             "Integration",
-            ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto, cryptoExtras, logging]),
-        suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
+            [
+                "HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", "TestFirebase", crypto,
+                logging,
+            ]),
+        suite(
+            "Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime", "TestFirebase"], exclude: ["README.md"]),
         suite(
             "Tidy",
             [

@@ -25,6 +25,22 @@ struct PushKillTests {
         }
     }
 
+    /// The queue of a provider has leases, and attempts, of its own.
+    private static let placesOfPhones: [(String?, ClosedRange<Int>)] = [
+        ("commit.beforeSync", 12...60), ("commit.afterSync", 12...60), ("push.beforeAttempt", 1...40),
+        ("push.afterResponse", 1...40), (nil, 1...60),
+    ]
+
+    @Test func phonesOfAProviderGetEachNotificationAndRepetitionsHaveOneID() async throws {
+        try await PushKillRun.run("phones", Self.placesOfPhones) { run, place in
+            try await run.round(place, page: nil)
+        } prepare: { run in
+            try await run.notifier.registerPhones(["phone-1", "phone-2"], of: "u1")
+            try await run.notifier.registerPhones(["phone-3"], of: "u2")
+            run.target = .init(uids: ["u1", "u2"])
+        }
+    }
+
     /// Of more deliveries than a page has. Nothing is made twice, and nothing is left out.
     private static let placesOfPages: [(String?, ClosedRange<Int>)] = [
         ("push.afterPage", 1...80), ("commit.beforeSync", 12...120), ("commit.afterSync", 12...120),

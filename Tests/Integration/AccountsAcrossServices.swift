@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 /// Accounts in the other services: the tokens of an account give access to the messages of its own user, and only to

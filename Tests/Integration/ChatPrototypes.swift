@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 @Suite("Firebaseを活用してチャットアプリを楽々プロトタイプ", .timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 
 /// Runs a stack whose notifier has a stand-in of Firebase Cloud Messaging.
 func withFirebase(

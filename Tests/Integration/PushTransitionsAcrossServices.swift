@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 /// The article's two screens, from the payload that a server sends to what an app does with it.

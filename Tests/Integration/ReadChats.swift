@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 /// Messages that are read on another device, or taken back, with the rules and the trigger of chats that come along.

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 @Suite("RxSwift（とFirebase）でチャットツールを書く", .timeLimit(.minutes(10)))

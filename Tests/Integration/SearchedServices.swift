@@ -97,7 +97,7 @@ final class SearchedServices {
         return texts
     }
 
-    private static func files(below folder: String) throws -> [Text] {
+    static func files(below folder: String) throws -> [Text] {
         guard FileManager.default.fileExists(atPath: folder) else { return [] }
         return try FileManager.default.subpathsOfDirectory(atPath: folder).compactMap { name in
             FileManager.default.contents(atPath: "\(folder)/\(name)").map { ("\(folder)/\(name)", $0) }

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 /// Where an app and its widget have their chat.

@@ -51,7 +51,7 @@ import Testing
     /// Test folder → the targets of ours it may import, besides the tested target.
     static let allowedInTests: [String: Set<String>] = [
         "Tests/Unit/HatoModelTests": ["HatoTesting"],
-        "Tests/Support": ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
+        "Tests/Support": ["HatoFollow", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRuntime", "HatoStorage"],
         "Tests/Unit/HatoRPCTests": ["HatoModel", "HatoTesting"],
         "Tests/Unit/HatoStorageTests": ["HatoRocksDB", "HatoTesting"],
         "Tests/Unit/HatoRulesTests": ["HatoModel"],

@@ -2,8 +2,9 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 
-/// `hato-notifier serve` alone, with devices that are registered at a receiver.
+/// `hato-notifier serve` alone, with devices that are registered at a receiver: by their names, phones by their tokens.
 final class LoneNotifier {
     let folder: String
     let program: Program
@@ -31,7 +32,9 @@ final class LoneNotifier {
             [
                 "serve", "--data", "\(folder)/notifier", "--admin-key-file", "\(folder)/admin-key",
                 "--exit-with-stdin", "--auth", "127.0.0.1:1", "--messages", "127.0.0.1:1",
-                "--allow-private-webhooks", "--port", "0",
+                "--allow-private-webhooks", "--port", "0", "--apps-file", receiver.firebase.appsFile,
+                // Each push of a phone has its own text.
+                "--device-interval-ms", "0", "--user-interval-ms", "0",
             ] + pages, failpoints: failpoints)
         port = ready["listening"]?.string?.split(separator: ":").last.flatMap { Int($0) } ?? 0
     }
@@ -45,6 +48,18 @@ final class LoneNotifier {
         let client = client
         for name in names {
             devices.append(try await client.call(Notifier.Devices.Register(url: receiver.url(name), uid: uid)).device)
+        }
+        await client.close()
+    }
+
+    /// Registers a phone of a user for each token: pushes to them wait in the queue of their provider.
+    func registerPhones(_ tokens: [String], of uid: String) async throws {
+        let client = client
+        for token in tokens {
+            var phone = Notifier.Devices.Register(platform: .fcm)
+            (phone.token, phone.uid) = (token, uid)
+            _ = try await client.call(phone)
+            devices.append(token)
         }
         await client.close()
     }

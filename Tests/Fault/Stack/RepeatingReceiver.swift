@@ -1,8 +1,9 @@
 import HatoModel
 import HatoRuntime
 import Synchronization
+import TestFirebase
 
-/// Accepts every webhook and records its id and body.
+/// Accepts every webhook, and every message to a phone, and records its id and body.
 final class RepeatingReceiver: Sendable {
     /// What a push lets its app do.
     struct Reply: Sendable {
@@ -22,12 +23,23 @@ final class RepeatingReceiver: Sendable {
         var replies: [String: [String: Reply]] = [:]
         /// The ids of reports of actions, by text.
         var reports: [String: Set<String>] = [:]
+
+        mutating func came(_ id: String, at device: String, _ title: String, _ body: [UInt8]) {
+            count += 1
+            if bodies[id] == nil {
+                titles[device, default: []].append(title)
+                deliveries[title, default: 0] += 1
+            }
+            bodies[id, default: []].append(String(decoding: body, as: UTF8.self))
+        }
     }
 
     private final class Guarded: Sendable { let log = Mutex(Log()) }
 
     private let guarded: Guarded
     private let listener: HTTPListener
+    /// Its phones are known by their tokens.
+    let firebase: FCMStandIn
 
     init() async throws {
         let guarded = Guarded()
@@ -45,18 +57,30 @@ final class RepeatingReceiver: Sendable {
                 let title = data?["title"]?.string
             else { return HTTPResponse(status: 400) }
             guarded.log.withLock { log in
-                log.count += 1
-                if log.bodies[id] == nil {
-                    log.titles[device, default: []].append(title)
-                    log.deliveries[title, default: 0] += 1
-                }
-                log.bodies[id, default: []].append(String(decoding: request.body, as: UTF8.self))
+                log.came(id, at: device, title, request.body)
                 if let notification = data?["notification"]?.string, let token = data?["hato"]?["reply"]?.string {
                     log.replies[title, default: [:]][device] = Reply(notification: notification, token: token)
                 }
             }
             return HTTPResponse(status: 204)
         }
+        firebase = try await FCMStandIn { Self.take($0, guarded) }
+    }
+
+    /// Records a message: a notification is one for each phone.
+    private static func take(_ message: JSONValue, _ guarded: Guarded) -> HTTPResponse? {
+        let hato = message["data"]?["hato"]?.string.flatMap { try? JSONParser.parse(Array($0.utf8)) }
+        guard let token = message["token"]?.string, let id = hato?["id"]?.string,
+            let title = message["notification"]?["title"]?.string
+        else { return HTTPResponse(status: 400) }
+        // Not its time to live, nor the badge: they are those of the attempt.
+        let same: JSONValue = [
+            "notification": message["notification"] ?? nil, "data": message["data"] ?? nil,
+            "tag": message["android"]?["notification"]?["tag"] ?? nil,
+            "collapse": message["apns"]?["headers"]?["apns-collapse-id"] ?? nil,
+        ]
+        guarded.log.withLock { $0.came("\(id) \(token)", at: token, title, same.encoded) }
+        return nil
     }
 
     func url(_ name: String) -> String { "http://127.0.0.1:\(listener.port)/\(name)" }
@@ -69,5 +93,8 @@ final class RepeatingReceiver: Sendable {
         guarded.log.withLock { $0.replies[title]?[device] }
     }
     var reports: [String: Set<String>] { guarded.log.withLock { $0.reports } }
-    func stop() async { await listener.stop() }
+    func stop() async {
+        await listener.stop()
+        await firebase.stop()
+    }
 }

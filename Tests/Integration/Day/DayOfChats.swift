@@ -3,6 +3,7 @@ import HatoRPC
 import HatoRuntime
 import HatoTesting
 import Synchronization
+import TestFirebase
 import Testing
 
 /// A day of chats through the trigger that comes along, 50 users, and providers that fail one call in ten: at its end

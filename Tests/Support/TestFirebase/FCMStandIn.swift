@@ -1,46 +1,41 @@
 import CryptoExtras
 import Foundation
-import HatoModel
-import HatoRPC
-import HatoRuntime
-import HatoTesting
+public import HatoModel
+public import HatoRuntime
 import Synchronization
 
 /// What the notifier calls of Firebase, on this machine: access tokens, and messages of HTTP v1. Keeps the messages, or
 /// passes them on.
-final class FCMStandIn: Sendable {
+public final class FCMStandIn: Sendable {
     private struct State {
         var messages: [JSONValue] = []
         var count = 0
         var listener: HTTPListener?
-        /// It is deleted with the last reference.
-        var folder: TemporaryFolder
     }
 
     /// Takes a message in place of keeping it; returns the response to a call that fails.
-    typealias Taking = @Sendable (JSONValue) async -> HTTPResponse?
+    public typealias Taking = @Sendable (JSONValue) async -> HTTPResponse?
 
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     private let taking: Taking?
-    /// For the setting of that name.
-    let appsFile: String
+    /// For the setting of that name. It is deleted with the last reference.
+    public var appsFile: String { folder.appending(path: "apps.yaml").path }
+    private let folder = URL.temporaryDirectory.appending(path: "hato-firebase-\(UUID().uuidString)")
 
     private static let accessToken = "ya29.stand-in"
     private static let project = "prototype"
 
     /// The messages that came, the oldest first.
-    var messages: [JSONValue] { state.withLock { $0.messages } }
+    public var messages: [JSONValue] { state.withLock { $0.messages } }
     /// The messages to a token.
-    func messages(to token: String) -> [JSONValue] {
+    public func messages(to token: String) -> [JSONValue] {
         messages.filter { $0["token"]?.string == token }
     }
 
-    init(limits: HTTPLimits = HTTPLimits(), taking: Taking? = nil) async throws {
+    /// Listens on a free port of this machine. Throws errors of the file system and of listening.
+    public init(limits: HTTPLimits = HTTPLimits(), taking: Taking? = nil) async throws {
         self.taking = taking
-        let folder = try TemporaryFolder()
-        let path = folder.path
-        appsFile = "\(path)/apps.yaml"
-        state = Mutex(State(folder: folder))
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let listener = try await HTTPListener(host: "127.0.0.1", port: 0, limits: limits) {
             [weak self] request in
             await self?.respond(to: request) ?? HTTPResponse(status: 503)
@@ -54,15 +49,22 @@ final class FCMStandIn: Sendable {
             "private_key": .string(
                 try _RSA.Signing.PrivateKey(keySize: .bits2048).pkcs8PEMRepresentation),
         ]
-        try Self.write(EncodedJSON(account).text, "\(path)/service-account.json")
-        try Self.write(
-            "default:\n  fcm: {service-account-file: service-account.json, url: \"\(url)\"}\n",
-            "\(path)/apps.yaml")
+        try write("service-account.json", String(decoding: account.encoded, as: UTF8.self))
+        try write("apps.yaml", "default:\n  fcm: {service-account-file: service-account.json, url: \"\(url)\"}\n")
     }
 
-    private static func write(_ text: String, _ path: String) throws {
-        try Data(text.utf8).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// Writes a file beside the apps file, for the owner only. Throws errors of the file system.
+    public func write(_ name: String, _ text: String) throws {
+        let path = folder.appending(path: name)
+        try Data(text.utf8).write(to: path)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path.path)
+    }
+
+    /// A file beside the apps file. Throws errors of the file system.
+    public func read(_ name: String) throws -> String {
+        try String(contentsOf: folder.appending(path: name), encoding: .utf8)
     }
 
     private func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -85,7 +87,8 @@ final class FCMStandIn: Sendable {
         return HTTPResponse(status: 200, headers: json, body: Array(text.utf8))
     }
 
-    func stop() async {
+    /// Listens no more.
+    public func stop() async {
         let listener = state.withLock { state in
             defer { state.listener = nil }
             return state.listener
