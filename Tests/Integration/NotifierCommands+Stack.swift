@@ -4,6 +4,7 @@ import HatoRPC
 import HatoRuntime
 import HatoTesting
 import Synchronization
+import TestFirebase
 import Testing
 
 extension NotifierCommands {

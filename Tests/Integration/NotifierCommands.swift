@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestFirebase
 import Testing
 
 /// The commands of `hato-notifier`, as typed in a shell: the calls that they make, what they print, and what they do in

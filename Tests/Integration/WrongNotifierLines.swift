@@ -134,7 +134,6 @@ enum WrongNotifierLines {
         Line("devices register --email --uid u1", 1, "an ID token that has a verified address"),
         Line("devices register http://127.0.0.1:1/ --secret-file @secret --uid u1", 1, "whsec_"),
         Line("devices register http://127.0.0.1:1/ --environment sandbox --uid u1", 1, "has no environment"),
-        Line("devices register http://127.0.0.1:1/ --time-zone Mars --uid u1", 1, "timeZone is an IANA time zone"),
         Line("devices unregister dev_none", 1, "dev_none"),
         Line("devices list --limit 0", 1, "limit"),
         Line("devices list --token-file @fcm", 77, "ID token"),

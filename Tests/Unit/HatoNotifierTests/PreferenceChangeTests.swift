@@ -91,11 +91,14 @@ import Testing
         await notifier.stop()
     }
 
-    @Test func aMuteThatHasEndedGoesWithTheNextChange() async throws {
+    @Test func aMuteThatHasEndedGoesWithTheNextChangeOfMutes() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await PreferenceRows(uid: "u1", mutesMax: 2).mute("c1", until: clock.now + 1_000, in: outbox)
         clock.advance(by: .seconds(1))
+        // Others do not read mutes, of which there may be many.
         try await set(outbox) { $0.off = .value([]) }
+        #expect(try outbox.store.snapshot().count(.mute) == 1)
+        try await set(outbox) { $0.mutes = .value([:]) }
         let rows = try outbox.store.snapshot()
         #expect(try rows.count(.mute) == 0 && rows.count(.preferences) == 0)
     }

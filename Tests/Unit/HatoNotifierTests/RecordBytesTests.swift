@@ -53,6 +53,9 @@ import Testing
             #"{"notification":"ntf_1","uids":["u1"],"devices":["d1"],"total":1,"done":0,"deliveries":0}"#)
         try check(TopicRecord.self, #"{"users":7}"#)
         try check(GoneUserRecord.self, #"{"goneAt":7}"#)
+    }
+
+    @Test func deliveriesAndWhatTheyDependOnHaveTheseBytes() throws {
         try check(
             DeliveryRecord.self,
             #"{"notification":"ntf_1","index":0,"device":"dev_1","uid":"u1","collapseKey":"c","#

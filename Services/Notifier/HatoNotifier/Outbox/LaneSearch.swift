@@ -39,16 +39,21 @@ struct LaneSearch: Sendable {
     /// When something may be due that is not yet; `max`: never. It is not known at first.
     private var next: Int64 = 0
     private var mayBeParked = true
+    /// When the last round began.
+    private var last: Int64 = 0
     private var present = QueueSearch()
 
     /// When the next round is to follow; nil: when something comes.
     var nextRoundAt: Int64? { next == .max ? nil : next }
 
-    /// A round begins, with the lanes that came since the last one began. The clock may have been set back.
+    /// A round begins, with the lanes that came since the last one began. When the clock was set back, what was due
+    /// then may be due later now.
     mutating func begin(_ came: DueTimes, at now: Int64, looksAhead: Bool = false) -> QueueSearch {
         front = min(front, came.first, now)
         next = min(next, came.firstLater)
-        present = QueueSearch(front: front, looksAhead: looksAhead || next <= now, looksForParked: mayBeParked)
+        let mustLook = looksAhead || next <= now || now < last
+        last = now
+        present = QueueSearch(front: front, looksAhead: mustLook, looksForParked: mayBeParked)
         return present
     }
 

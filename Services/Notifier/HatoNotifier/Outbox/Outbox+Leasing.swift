@@ -165,8 +165,8 @@ private struct Leasing {
         return true
     }
 
-    /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read. Returns whether the
-    /// lane stands elsewhere for sure.
+    /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read. Returns whether
+    /// the lane stands elsewhere for sure.
     @discardableResult
     mutating func visit(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws -> Bool {
         do { return try lease(row, &draft) } catch let error as UnreadableRecord {

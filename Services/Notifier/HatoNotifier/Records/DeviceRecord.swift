@@ -188,7 +188,7 @@ extension DeviceRecord {
         case .deviceGone(_, let since):
             // Registered again since: it works again, or the next attempt says so.
             // A token without a user is used, not registered.
-            if !uid.isEmpty, lastSeen > since ?? circumstances.began { return .stays }
+            if !uid.isEmpty || isReceiver, lastSeen > since ?? circumstances.began { return .stays }
             return ends(.gone)
         case .tokenRefused:
             // The attempt was made before its environment changed, or before it was registered again.
