@@ -9,9 +9,10 @@ import Testing
 @Suite("Pushes while the notifier is killed", .serialized, .timeLimit(.minutes(30)))
 struct PushKillTests {
     /// The failpoints, and at which passing a run is killed there: a start passes those of a commit some times.
-    private static let places: [(String?, ClosedRange<Int>)] = [
+    private static let places: FaultSettings.Places = [
         ("commit.beforeSync", 12...60), ("commit.afterSync", 12...60), ("commit.beforeAnswer", 12...60),
-        ("push.beforeAttempt", 1...40), ("push.afterResponse", 1...40), ("push.afterPage", 1...40), (nil, 1...60),
+        ("push.afterAccept", 1...40), ("push.beforeAttempt", 1...40), ("push.afterResponse", 1...40),
+        ("push.afterPage", 1...40), (nil, 1...60),
     ]
 
     @Test func everyAcceptedNotificationArrivesAndRepetitionsHaveOneID() async throws {
@@ -26,9 +27,9 @@ struct PushKillTests {
     }
 
     /// The queue of a provider has leases, and attempts, of its own.
-    private static let placesOfPhones: [(String?, ClosedRange<Int>)] = [
-        ("commit.beforeSync", 12...60), ("commit.afterSync", 12...60), ("push.beforeAttempt", 1...40),
-        ("push.afterResponse", 1...40), (nil, 1...60),
+    private static let placesOfPhones: FaultSettings.Places = [
+        ("commit.beforeSync", 12...60), ("commit.afterSync", 12...60), ("push.afterAccept", 1...40),
+        ("push.beforeAttempt", 1...40), ("push.afterResponse", 1...40), (nil, 1...60),
     ]
 
     @Test func phonesOfAProviderGetEachNotificationAndRepetitionsHaveOneID() async throws {
@@ -42,7 +43,7 @@ struct PushKillTests {
     }
 
     /// Of more deliveries than a page has. Nothing is made twice, and nothing is left out.
-    private static let placesOfPages: [(String?, ClosedRange<Int>)] = [
+    private static let placesOfPages: FaultSettings.Places = [
         ("push.afterPage", 1...80), ("commit.beforeSync", 12...120), ("commit.afterSync", 12...120),
         ("push.beforeAttempt", 1...500), ("push.afterResponse", 1...500), (nil, 1...500),
     ]
@@ -81,10 +82,11 @@ private final class PushKillRun {
     }
 
     static func run(
-        _ name: String, _ places: [(String?, ClosedRange<Int>)],
+        _ name: String, _ all: FaultSettings.Places,
         _ round: (PushKillRun, KillPlace) async throws -> Void, prepare: (PushKillRun) async throws -> Void
     ) async throws {
         var random = SeededRandom(seed: UInt64(FaultSettings.seed))
+        let places = FaultSettings.chosen(all)
         print("kills, \(name): HATO_FAULT_SEED=\(FaultSettings.seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
         let receiver = try await RepeatingReceiver()
         let run = try PushKillRun(receiver)

@@ -9,19 +9,20 @@ import Testing
 /// of its action under one id, also when the notifier is killed after the effect and before its record.
 @Suite("Replies while the notifier is killed", .serialized, .timeLimit(.minutes(30)))
 struct ReplyKillTests {
-    private static let places: [(String?, ClosedRange<Int>)] = [
+    private static let places: FaultSettings.Places = [
         ("push.afterEffect", 1...20), ("commit.beforeSync", 30...120), ("commit.afterSync", 30...120),
         ("commit.beforeAnswer", 30...120), ("push.afterResponse", 1...20), (nil, 1...30),
     ]
 
     @Test func everyReplyIsInTheChatOnce() async throws {
         var random = SeededRandom(seed: UInt64(FaultSettings.seed))
+        let places = FaultSettings.chosen(Self.places)
         print("kills, replies: HATO_FAULT_SEED=\(FaultSettings.seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
         let receiver = try await RepeatingReceiver()
         try await FaultStack.run(.apart) { stack in
             let chat = try await RepliedChat(stack, receiver)
             for _ in 0..<FaultSettings.kills {
-                for (name, counts) in Self.places.shuffled(using: &random) {
+                for (name, counts) in places.shuffled(using: &random) {
                     try await chat.round(KillPlace(name: name, count: Int.random(in: counts, using: &random)))
                 }
             }
@@ -29,7 +30,7 @@ struct ReplyKillTests {
             let bodies = receiver.bodies
             for (id, bodies) in bodies { #expect(Set(bodies).count == 1, "\(id) has several bodies") }
             print(
-                "kills, replies: \(Self.places.count * FaultSettings.kills) kills, \(bodies.count) deliveries, "
+                "kills, replies: \(places.count * FaultSettings.kills) kills, \(bodies.count) deliveries, "
                     + "\(bodies.values.count { $0.count > 1 }) of them repeated, \(chat.count) replies, "
                     + "\(chat.repeated) of them sent again")
         }

@@ -61,6 +61,8 @@ package enum Failpoint: String, CaseIterable, Sendable {
     /// The server has it; the queue still does.
     case mailAfterSend = "mail.afterSend"
 
+    /// A notification is durable; its request has no response.
+    case pushAfterAccept = "push.afterAccept"
     /// A delivery is leased; its receiver was not called.
     case pushBeforeAttempt = "push.beforeAttempt"
     /// The receiver has responded; that is not recorded.
@@ -78,7 +80,7 @@ package enum Failpoint: String, CaseIterable, Sendable {
         switch self {
         case .commitBeforePublish, .commitAfterPublish, .commitBeforeAnswer, .commitAfterAnswer, .eventsBeforeSend,
             .eventsAfterSend, .indexInPage, .indexAfterPage, .backupAfterRename, .mailBeforeSend,
-            .mailAfterSend, .pushBeforeAttempt, .pushAfterResponse, .pushAfterPage, .pushAfterEffect:
+            .mailAfterSend, .pushAfterAccept, .pushBeforeAttempt, .pushAfterResponse, .pushAfterPage, .pushAfterEffect:
             false
         default: true
         }

@@ -11,6 +11,16 @@ enum FaultSettings {
     static let increments = number("HATO_FAULT_INCREMENTS") ?? 40
     static let queries = number("HATO_FAULT_QUERIES") ?? 400
     static let seed = number("HATO_FAULT_SEED") ?? Int.random(in: 1...1_000_000)
+    /// The only place of the kills of pushes and replies: a failpoint, or `random` for those from outside.
+    private static let place = ProcessInfo.processInfo.environment["HATO_FAULT_PLACE"]
+
+    /// Where to kill, and at which passing.
+    typealias Places = [(name: String?, counts: ClosedRange<Int>)]
+
+    /// Those of these places that are chosen; all unless one is.
+    static func chosen(_ places: Places) -> Places {
+        places.filter { place == nil || place == $0.name ?? "random" }
+    }
 
     /// How long a test may wait for one event: longer than any machine needs, so only a failing test reaches it.
     static let patience: Duration = .seconds(120)

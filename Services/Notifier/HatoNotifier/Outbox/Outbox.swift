@@ -179,6 +179,7 @@ final class Outbox: Sendable {
             var acceptance = Acceptance(limits, policy)
             return try acceptance.accept(new, id: id, in: &draft)
         }
+        Failpoint.pushAfterAccept.pass()
         if case .tokens(let forms) = new.recipients { await TokenDevices(outbox: self).used(forms.count) }
         return accepted
     }
