@@ -31,6 +31,10 @@ final class NotifierService: Sendable {
     let withdrawals: Withdrawals
     /// Why the store has ended; nil while it is open.
     private let storeEnd = Mutex<String?>(nil)
+    /// When it was looked last how long deliveries wait.
+    private let oldestLookAt = Mutex<Int64>(0)
+    /// Milliseconds from one such look to the next.
+    private static let oldestPause: Int64 = 5_000
 
     /// Authenticates callers with the keys of auth, which it fetches with `auth`.
     let authenticator: ServiceAuthenticator
@@ -100,13 +104,24 @@ final class NotifierService: Sendable {
         figures.feeds = statuses.count
         figures.feedsBroken = statuses.count { !$0.following }
         figures.areKeysReady = if case .ready = authenticator.health { true } else { false }
-        figures.oldest = try? await store.read { try OldestWaiting(in: $0) }
         figures.now = outbox.time.now()
+        if mayLookForOldest(at: figures.now) {
+            figures.oldest = try? await store.read { try OldestWaiting(in: $0) }
+        }
         outbox.metrics.show(figures)
         let platforms = apps.apps.apps.map { (app: $0.key, platforms: $0.value.platforms) }
         outbox.metrics.providers.show(await providerStatuses.all(of: platforms))
         if let count = try? await store.read({ try $0.count(.effect, upTo: ResponseMetrics.waitingMax) }) {
             responses.effectsWait(count)
+        }
+    }
+
+    /// Whatever asks for figures, rows that went are passed over every few seconds at most.
+    private func mayLookForOldest(at now: Int64) -> Bool {
+        oldestLookAt.withLock { last in
+            guard now < last || now - last >= Self.oldestPause else { return false }
+            last = now
+            return true
         }
     }
 

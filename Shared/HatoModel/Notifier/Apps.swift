@@ -12,8 +12,8 @@ extension Notifier {
             .required(
                 "status", \.status,
                 """
-                `ready`; `paused`: the provider does not respond or refuses the credentials, deliveries wait and one, \
-                of Web Push each, is tried from time to time; `stopped`: so many tokens that had worked were refused \
+                `ready`; `paused`: the provider does not respond or refuses the credentials, deliveries wait and one is \
+                tried from time to time; `stopped`: so many tokens that had worked were refused \
                 that the configuration must be wrong, deliveries wait until `notifier.apps.resume`; `unchecked`: no \
                 delivery was attempted since the start, of Web Push: none arrived
                 """),

@@ -132,6 +132,16 @@ import Testing
         #expect(try await outbox.states(of: id).count { $0 == .pending } == 100)
     }
 
+    @Test(arguments: [(60, true, true), (61, false, true), (120, false, true), (121, false, false)])
+    func pagesLeaveAnEighthOfTheOutbox(waiting: Int, fits: Bool, fitsSlowly: Bool) async throws {
+        let outbox = try await outbox(pendingMax: 160)
+        for user in 0..<waiting {
+            try await outbox.addPhone("p\(user)", of: "u\(user)")
+            try await outbox.send("a", to: ["u\(user)"])
+        }
+        #expect(FanOutPages(outbox).fits == fits && FanOutPages(outbox).fitsSlowly == fitsSlowly)
+    }
+
     @Test func jobsEndWithTheirNotificationThoughNoPageFits() async throws {
         let outbox = try await outbox(pendingMax: 80)
         let uids = (100..<300).map { "u\($0)" }

@@ -52,10 +52,11 @@ actor FanOut {
     }
 
     /// What waits though no queue is behind may wait for hours: for the end of a quiet window, for a provider that is
-    /// paused, or as an e-mail. Then pages go on, though slowly.
+    /// paused, or as an e-mail. Then pages go on, though slowly, and not up to the end of the outbox.
     private func mayMake(_ pages: FanOutPages) -> Bool {
         let hasWaited = outbox.time.now() - lastPageAt >= Self.pageAfter
-        return pages.fits ? outbox.fanOuts.isClear || hasWaited : outbox.fanOuts.isClear && hasWaited
+        if pages.fits { return outbox.fanOuts.isClear || hasWaited }
+        return pages.fitsSlowly && outbox.fanOuts.isClear && hasWaited
     }
 
     /// Jobs end at their time, also when no page is made meanwhile.

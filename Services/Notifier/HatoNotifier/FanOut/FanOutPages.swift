@@ -17,6 +17,13 @@ struct FanOutPages: Sendable {
     /// it goes first if the outbox is full, and else one user could keep all pages waiting.
     var fits: Bool { outbox.waiting.boundedTotal + deliveriesMax <= max(1, outbox.limits.pendingMax / 2) }
 
+    /// Whether a further page leaves an eighth of it: whenever the outbox is full, some user has more than its share,
+    /// and no other one loses anything.
+    var fitsSlowly: Bool {
+        let max = outbox.limits.pendingMax
+        return outbox.waiting.boundedTotal + deliveriesMax <= max - max / 8
+    }
+
     /// Jobs that are looked at in one transaction.
     private static let jobsMax = 256
 

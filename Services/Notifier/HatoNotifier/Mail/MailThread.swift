@@ -50,11 +50,16 @@ struct MailThread {
         draft.moveHead(head, dueKey: dueKey)
     }
 
-    /// Whether one of the first deliveries of the lane goes within quiet windows, and the others with it.
+    /// Whether one of the last deliveries of the lane goes within quiet windows, and the others with it: when it came,
+    /// it was the last one.
     func passesQuietWindows(in draft: OutboxDraft) throws -> Bool {
-        try draft.transaction.rows(head.lane.prefix, limit: Self.readMax).contains { row in
-            let delivery = try draft.transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value))
-            return delivery?.pacing?.passing == .timeSensitive
+        var last: [RecordKey] = []
+        try draft.transaction.scan(KeyRange(prefix: head.lane.prefix.bytes), reverse: true) { _, value in
+            last.append(RecordKey(bytes: value.copied))
+            return last.count < Self.readMax ? .next : .stop
+        }
+        return try ([head.key] + last).contains { key in
+            try draft.transaction.readable(DeliveryRecord.self, key)?.pacing?.passing == .timeSensitive
         }
     }
 

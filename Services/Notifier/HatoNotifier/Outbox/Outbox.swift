@@ -152,10 +152,13 @@ final class Outbox: Sendable {
     }
 
     private func wake(_ effects: OutboxDraft.Effects) {
-        guard !effects.due.isEmpty || !effects.dueInQueues.isEmpty else { return }
+        // The queues of a page are to say whether they are behind, also those in which nothing became due.
+        var queues = effects.dueInQueues.merging(effects.fanOuts.queues.map { ($0, DueTimes()) }) { due, _ in due }
+        let hasWebhooks = queues.removeValue(forKey: Dispatcher.queueName) != nil
+        guard !effects.due.isEmpty || hasWebhooks || !queues.isEmpty else { return }
         let wakes = wakes.withLock { $0 }
-        if !effects.due.isEmpty { wakes.dispatcher(effects.due) }
-        for (name, due) in effects.dueInQueues {
+        if !effects.due.isEmpty || hasWebhooks { wakes.dispatcher(effects.due) }
+        for (name, due) in queues {
             if let queue = ProviderQueue(name: name) { wakes.queue(queue, due) }
         }
     }

@@ -36,13 +36,13 @@ struct SignatureRefusals: Sendable {
             let content = lease.delivery.content
             let user = content.uid.isEmpty ? content.device : content.uid
             // Without the words of a receiver that a user named.
-            let words = "the push service \(host) responds with \(response.status ?? 0): check the key and the subject"
+            let words = "responds with \(response.status ?? 0): check the key and the subject"
             if hosts[host] == nil, hosts.count >= Self.hostsMax {
                 hosts = hosts.filter { $0.value.isLong }
                 if hosts.count >= Self.hostsMax { hosts = [:] }
             }
-            Self.add(user, words, to: &hosts[host], at: now)
-            Self.add(user, words, to: &everywhere, at: now)
+            Self.add(user, "the push service \(host) \(words)", to: &hosts[host], at: now)
+            Self.add(user, "one of several push services \(words)", to: &everywhere, at: now)
         case .failed, .postponed, .deviceGone, .tokenRefused, .rejected, .providerRefused: break
         }
     }
@@ -55,15 +55,12 @@ struct SignatureRefusals: Sendable {
         row = changed
     }
 
-    /// `paused` when no service takes what the app sends. One service that takes nothing is a problem of an app that is
-    /// ready.
+    /// Services that take nothing are a problem of an app that is ready: deliveries go on, and five users with a server
+    /// of their own must not set off an alarm.
     var status: Notifier.AppProvider {
         var shown = Notifier.AppProvider(platform: .webpush, status: hasDelivered ? .ready : .unchecked)
-        if let everywhere, everywhere.isLong {
-            (shown.status, shown.problem, shown.since) = (.paused, everywhere.words, Int(everywhere.since))
-        } else if let host = hosts.values.filter(\.isLong).min(by: { $0.since < $1.since }) {
-            (shown.problem, shown.since) = (host.words, Int(host.since))
-        }
+        let refusing = hosts.values.filter(\.isLong).min { $0.since < $1.since }
+        if let row = refusing ?? everywhere, row.isLong { (shown.problem, shown.since) = (row.words, Int(row.since)) }
         return shown
     }
 }

@@ -32,12 +32,13 @@ struct PreferenceMethods: NotifierMethods {
         try checks.preferences(request)
         var rows = PreferenceRows(uid: uid, mutesMax: configuration.limits.mutesMax)
         if case .user(let user) = caller { rows.isOfAccount = user.session != nil }
-        let isOtherQuiet = try await outbox.change { [rows, authenticator = service.authenticator] draft in
+        try await outbox.change { [rows, authenticator = service.authenticator] draft in
             // The user may be gone by now: no event would remove the rows any more.
             if case .user(let user) = caller, authenticator.hasEnded(user) { throw TokenError.revoked.rpcError }
-            return try rows.replace(by: request, in: &draft)
+            try rows.replace(by: request, in: &draft)
         }
-        if isOtherQuiet { try await QuietEnds(outbox: outbox).change(of: uid) }
+        // Also when they are the same: the process may have ended before, and this request is its repetition.
+        if request.quiet != nil || request.timeZone != nil { try await QuietEnds(outbox: outbox).change(of: uid) }
         return try await preferences(of: uid)
     }
 

@@ -8,9 +8,8 @@ struct PreferenceRows {
     /// Whether the user is one of auth.
     var isOfAccount = false
 
-    /// Replaces what a request names. Returns whether the quiet windows are others now, or on another clock. Throws
-    /// `NotifierError.tooManyMutes`.
-    func replace(by request: Notifier.Preferences.Set, in draft: inout OutboxDraft) throws -> Bool {
+    /// Replaces what a request names. Throws `NotifierError.tooManyMutes`.
+    func replace(by request: Notifier.Preferences.Set, in draft: inout OutboxDraft) throws {
         let former = try PreferenceReading(draft.transaction).record(of: uid) ?? PreferencesRecord.fields.blank
         var hasMutes = former.hasMutes
         if let replacement = request.mutes {
@@ -22,7 +21,6 @@ struct PreferenceRows {
         }
         let record = former.replaced(by: request).with(mutes: hasMutes, isOfAccount: isOfAccount)
         put(record, in: &draft)
-        return record.quiet != former.quiet || record.timeZone != former.timeZone
     }
 
     /// Mutes a thread, until a time in milliseconds since 1970 or until it is muted already; nil: for ever. Those that
