@@ -31,14 +31,17 @@ enum Executable {
     ) async throws -> Ended {
         let folder = try TemporaryFolder()
         let process = try process(name, arguments, environment)
-        process.standardInput = try #require(FileHandle(forReadingAtPath: streams.input))
-        let captured = try folder.handle("output")
+        let input = try #require(FileHandle(forReadingAtPath: streams.input))
+        let (captured, errors) = (try folder.handle("output"), try folder.handle("error"))
         let output = try streams.output.map { try #require(FileHandle(forWritingAtPath: $0)) }
+        process.standardInput = input
         process.standardOutput = streams.terminal ?? output ?? captured
-        process.standardError = try folder.handle("error")
+        process.standardError = errors
         let ended = Latch()
         process.terminationHandler = { _ in ended.open() }
         try process.run()
+        // The program has its own. Here they would stay open for as long as the process object is kept.
+        for handle in [input, captured, errors] + [output].compactMap({ $0 }) { try? handle.close() }
         let identifier = process.processIdentifier
         let impatience = Task {
             try await Task.sleep(for: patience)

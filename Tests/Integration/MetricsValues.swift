@@ -90,8 +90,11 @@ struct MetricsValues {
         _ = try await send(stack, to: "phone")
         _ = try await send(stack, to: "gone")
         let waiting = try await send(stack, to: "failing")
-        try await eventually("the oldest waits for a second") {
-            try await shown(by: stack)["deliveries_oldest_seconds"] >= 1
+        try await eventually("the others have ended, and the oldest waits for a second") {
+            let page = try await shown(by: stack)
+            return page["deliveries_pending"] == 1 && page["deliveries_oldest_seconds"] >= 1
+                && page["attempts_total{platform=\"fcm\",result=\"gone\"}"] == 1
+                && page["attempts_refused_total{platform=\"webhook\",reason=\"500\"}"] >= 1
         }
         let page = try await shown(by: stack)
         #expect(page["notifications_accepted_total"] == 3 && page["deliveries_pending"] == 1)
