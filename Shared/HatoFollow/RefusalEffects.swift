@@ -13,7 +13,8 @@ public protocol AccountDependents: Sendable {
         for events: [Auth.Event], in rows: any StoreTransaction
     ) throws -> (@Sendable (any StoreTransaction) throws -> Void)?
 
-    /// Events were missed: removes what depends on accounts and sessions that are no more.
+    /// Events were missed: removes what depends on accounts and sessions that are no more, or makes sure that it will
+    /// be removed, whatever happens to the process.
     ///
     /// - Throws: what prevented it; it is called again.
     func reconcile() async throws

@@ -18,6 +18,10 @@ public final class FakeAuth: Sendable {
     private struct State {
         var accounts: [String: Auth.Account] = [:]
         var sessions: [String: [String]] = [:]
+        /// Users whose sessions cannot be listed.
+        var failing: Set<String> = []
+        /// How often the sessions of each user were asked for.
+        var sessionLists: [String: Int] = [:]
         var lists = 0
     }
 
@@ -69,6 +73,10 @@ public final class FakeAuth: Sendable {
         }
         router.handle(Auth.Sessions.List.self) { request, _ in
             try holder.state.withLock { state in
+                if let uid = request.uid {
+                    if request.after == nil { state.sessionLists[uid, default: 0] += 1 }
+                    if state.failing.contains(uid) { throw RPCError.internalError }
+                }
                 guard let sessions = request.uid.flatMap({ state.sessions[$0] }) else {
                     throw RPCError.notFound(reason: "USER_NOT_FOUND", "There is no such account")
                 }
@@ -160,6 +168,12 @@ public final class FakeAuth: Sendable {
     public func setSessions(_ uid: String, _ sessions: [String]?) {
         holder.state.withLock { $0.sessions[uid] = sessions }
     }
+
+    /// Users whose sessions cannot be listed.
+    public func failSessions(of uids: Set<String>) { holder.state.withLock { $0.failing = uids } }
+
+    /// How often the sessions of each user were asked for.
+    public var sessionLists: [String: Int] { holder.state.withLock { $0.sessionLists } }
 
     /// Ends its connections; the store stays.
     public func stop() async {

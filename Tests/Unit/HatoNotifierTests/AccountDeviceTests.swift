@@ -157,6 +157,87 @@ struct AccountDeviceTests {
         await auth.stop()
     }
 
+    /// Events were missed: the position is that of another history.
+    private func missEvents(_ auth: FakeAuth, in store: any Store) async throws {
+        try await auth.write(FakeEvent(.created, "x"))
+        _ = try await store.write {
+            RefusalRows(prefix: RecordKey(.refusal).bytes).put(AccountPosition(1, epoch: "another"), in: $0)
+        }
+    }
+
+    @Test func anErrorOfOneAccountStopsNoOther() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await missEvents(auth, in: store)
+        try await write(["a/app", "b/app", "c/app"], in: store)
+        try await subscribe(["a", "z"], in: store)
+        auth.failSessions(of: ["a"])
+        auth.setSessions("b", ["app"])
+        try await run(auth, on: store) { _ in
+            try await eventually("the others were asked about") {
+                try devices(store) == ["a/app", "b/app"]
+                    && TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["a"]
+            }
+            // Events are followed meanwhile.
+            try await auth.write(FakeEvent(.signedOut, "b", session: "app"))
+            try await eventually("the session is gone") { try devices(store) == ["a/app"] }
+            auth.failSessions(of: [])
+            try await eventually("the last one is gone") {
+                try devices(store).isEmpty && store.snapshot().count(.reconciliation) == 0
+                    && TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9).isEmpty
+            }
+            #expect(auth.sessionLists["b"] == 1 && auth.sessionLists["c"] == 1)
+        }
+        await auth.stop()
+    }
+
+    @Test func itGoesOnWhereTheProcessBeforeStopped() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        let users = (1_000..<1_200).map { "u\($0)" }
+        try await missEvents(auth, in: store)
+        try await write(users.map { "\($0)/app" }, in: store)
+        for uid in users { auth.setSessions(uid, ["app"]) }
+        // As many as are kept to be tried again: others wait for them.
+        let failing = Set(users[70..<134])
+        auth.failSessions(of: failing)
+        try await run(auth, on: StayingOpen(store)) { _ in
+            let key = ReconciliationRecord.key
+            try await eventually("it waits") {
+                try store.snapshot().readable(ReconciliationRecord.self, key)?.failed.count == failing.count
+            }
+        }
+        #expect(auth.sessionLists[users[133]] != nil && auth.sessionLists[users[134]] == nil)
+        auth.failSessions(of: [])
+        auth.setSessions(users[199], nil)
+        try await run(auth, on: StayingOpen(store)) { _ in
+            try await eventually("all were asked about") { try store.snapshot().count(.reconciliation) == 0 }
+        }
+        #expect(try devices(store).count == 199)
+        #expect(users[..<70].allSatisfy { auth.sessionLists[$0] == 1 }, "none is asked about twice")
+        await auth.stop()
+    }
+
+    /// Members of a room may go on counting for a user that is gone.
+    @Test func nothingIsCountedForAUserThatIsGoneUntilItIsThereAgain() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await write(["a", "b/app"], in: store)
+        try await run(auth, on: store) { notifier in
+            func count(_ uid: String) async throws -> Int {
+                try await notifier.client.call(Notifier.Badges.Set(thread: "c1", count: 2, uid: uid)).badge
+            }
+            #expect(try await count("a") == 2)
+            try await auth.write(FakeEvent(.deleted, "a"), FakeEvent(.deleted, "none"))
+            try await eventually("the rows are gone") { try store.snapshot().count(.badge) == 0 }
+            for uid in ["a", "none"] { #expect(try await count(uid) == 0, "\(uid)") }
+            #expect(try await count("b") == 2)
+            try await auth.write(FakeEvent(.created, "a"))
+            try await eventually("it is there again") { try await count("a") == 2 }
+            // An administrator registers a device of the other one.
+            try await notifier.addDevice(of: "none", at: "http://127.0.0.1:9/hook")
+            #expect(try await count("none") == 2)
+        }
+        await auth.stop()
+    }
+
     /// A device that is registered again belongs to its newest session.
     @Test func deviceBelongsToTheSessionThatRegisteredItLast() async throws {
         let (auth, store) = (try await FakeAuth.start(), try MemoryStore())

@@ -33,9 +33,12 @@ import Testing
         }
     }
 
+    /// But for those that say which users are gone.
     private func rows(_ store: any Store) throws -> [RecordKey] {
-        try store.snapshot().rows(RecordKey(bytes: [])).map(\.key)
+        try store.snapshot().rows(RecordKey(bytes: [])).map(\.key).filter { $0.bytes.prefix(1) != Self.former }
     }
+
+    private static let former = RecordKey(.former).bytes[...]
 
     private func begin(_ uids: [String], in store: any Store) async throws -> [Bool] {
         try await store.write { transaction in
@@ -96,6 +99,28 @@ import Testing
         }
         #expect(try await removeAll(store).devices == ["d-a"])
         #expect(try store.snapshot().devices(of: "a").map(\.device) == ["new"])
+    }
+
+    /// A response and the deletion of its user may come at the same time.
+    @Test func noResponseMakesRowsOfAUserThatIsGone() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), TestClock())
+        try await outbox.addDevice("d", of: "a")
+        var new = outbox.notification("1", to: ["a"])
+        new.options = Notifier.DeliveryOptions()
+        new.options?.thread = "c1"
+        let id = try #require(try await outbox.accept(new).notification)
+        _ = try await begin(["a"], in: outbox.store)
+        _ = try await removeAll(outbox.store)
+        let responding = Responding(
+            notification: id, choice: .report(.opened), text: nil, responder: Responder(uid: "a"),
+            limits: NotifierLimits())
+        let error = await #expect(throws: ResponseRefusal.self) {
+            try await outbox.change { try responding.apply(to: &$0) }
+        }
+        #expect(error == .refusedUser("user_not_found"))
+        // Nor does the tree.
+        try await outbox.change { try ThreadSteps.setCount(2, of: UserThread(uid: "a", thread: "c1"), in: &$0) }
+        #expect(try outbox.store.snapshot().count(.badge) == 0 && outbox.store.snapshot().count(.response) == 0)
     }
 
     /// A process ended between two pages of `a`; the event of `b` comes to the next one.

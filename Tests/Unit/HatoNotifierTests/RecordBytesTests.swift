@@ -53,6 +53,8 @@ import Testing
             #"{"notification":"ntf_1","uids":["u1"],"devices":["d1"],"total":1,"done":0,"deliveries":0}"#)
         try check(TopicRecord.self, #"{"users":7}"#)
         try check(GoneUserRecord.self, #"{"goneAt":7}"#)
+        try check(ReconciliationRecord.self, #"{"begun":7,"stage":"topics","after":"u1","failed":["u0"]}"#)
+        try check(ReconciliationRecord.self, #"{"begun":7,"failed":["u0"]}"#)
     }
 
     @Test func deliveriesAndWhatTheyDependOnHaveTheseBytes() throws {

@@ -8,7 +8,6 @@ import Logging
 /// signs out on a device gets no notifications there.
 final class AccountDevices: AccountDependents {
     private let outbox: Outbox
-    private let auth: RPCClient
     private let notices: ThrottledNotices
     /// What is remembered of users.
     private let current: CurrentAccounts
@@ -18,16 +17,22 @@ final class AccountDevices: AccountDependents {
     private let gone: AsyncStream<String>
     private let isGone: AsyncStream<String>.Continuation
     /// Rings when rows of users that are gone are to be removed.
-    private let bell = Bell()
+    private let bell: Bell
+    private let reconciliation: AccountReconciliation
 
     /// - Parameter auth: with a service key for `auth.sessions.list`.
     init(_ outbox: Outbox, auth: RPCClient, _ current: CurrentAccounts, notices: ThrottledNotices) {
         self.current = current
         self.outbox = outbox
-        self.auth = auth
         self.notices = notices
+        let bell = Bell()
         // Beyond it, deliveries are dropped when they are due.
-        (gone, isGone) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(10_000))
+        let (gone, isGone) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(10_000))
+        (self.bell, self.gone, self.isGone) = (bell, gone, isGone)
+        reconciliation = AccountReconciliation(outbox, auth: auth, notices: notices) { removed in
+            for device in removed.devices { isGone.yield(device) }
+            if removed.isWhole { bell.ring() }
+        }
         // What the process before has left.
         bell.ring()
     }
@@ -35,8 +40,10 @@ final class AccountDevices: AccountDependents {
     /// Removes the rows of users that are gone, and drops what waits for devices that are, until the task is cancelled.
     func run() async {
         async let removing: Void = removeUsers()
+        async let reconciling: Void = reconciliation.run()
         await dropDeliveries()
         await removing
+        await reconciling
     }
 
     private func removeUsers() async {
@@ -73,16 +80,17 @@ final class AccountDevices: AccountDependents {
         for event in events {
             guard let uid = event.uid else { continue }
             switch event.type {
-            case .deleted: ends[uid, default: Ends()].isWhole = true
+            case .deleted: ends[uid, default: Ends()].userWent()
+            case .created: ends[uid, default: Ends()].isBack = true
             case .signedOut: if let session = event.session { ends[uid, default: Ends()].sessions.insert(session) }
-            case .created, .updated, .disabled, .enabled, .revoked, .keyRevoked: continue
+            case .updated, .disabled, .enabled, .revoked, .keyRevoked: continue
             }
         }
         var (devices, writes): ([DeviceRecord], RecordWrites) = ([], RecordWrites())
         for (uid, end) in ends {
-            if end.isWhole {
-                _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: rows, &writes)
-            } else {
+            if end.isWhole { _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: rows, &writes) }
+            if end.isBack, try end.isWhole || GoneUsers.isGone(uid, in: rows) { GoneUsers.cameBack(uid, &writes) }
+            if !end.isWhole {
                 devices += try rows.devices(of: uid).filter { $0.session.map(end.sessions.contains) == true }
             }
         }
@@ -92,7 +100,11 @@ final class AccountDevices: AccountDependents {
     /// Which of a user's devices go.
     private struct Ends {
         var isWhole = false
+        /// Whether there is an account with this uid again.
+        var isBack = false
         var sessions: Set<String> = []
+
+        mutating func userWent() { (isWhole, isBack) = (true, false) }
     }
 
     /// Nil when there are none.
@@ -113,96 +125,10 @@ final class AccountDevices: AccountDependents {
         }
     }
 
-    /// Asks auth about each user that has devices of a session, topics or counts.
+    /// Asks auth about each user that has rows, beside what follows.
     func reconcile() async throws {
         current.forget(nil)
-        try await reconcileDevices()
-        for prefix in [TopicRecord.usersPrefix, RecordKey(.badge)] { try await reconcileUsers(prefix) }
-    }
-
-    private func reconcileUsers(_ prefix: RecordKey) async throws {
-        var after: String?
-        while let uid = try await nextUser(prefix, after: after) {
-            after = uid
-            // A user that has devices of sessions still was found just now; one that has others need not be in auth.
-            let hasDevices = try await !outbox.store.read { try $0.devices(of: uid) }.isEmpty
-            if hasDevices { continue }
-            guard try await sessions(of: uid) == nil else { continue }
-            _ = try await outbox.store.write { [outbox] transaction in
-                var writes = RecordWrites()
-                _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: transaction, &writes)
-                try writes.apply(to: transaction)
-            }
-            bell.ring()
-        }
-    }
-
-    private func reconcileDevices() async throws {
-        var after: String?
-        while let uid = try await nextUser(RecordKey(.deviceOfUser), after: after) {
-            after = uid
-            // What is registered after auth was asked has a newer session.
-            let known = try await outbox.store.read { try $0.devices(of: uid) }.filter { $0.session != nil }
-            guard !known.isEmpty else { continue }
-            let sessions = try await sessions(of: uid) ?? []
-            let ended = known.filter { $0.session.map(sessions.contains) == false }
-            guard !ended.isEmpty else { continue }
-            _ = try await outbox.store.write { [self] transaction in
-                let devices = try transaction.devices(of: uid).filter { device in
-                    ended.contains { $0.device == device.device && $0.session == device.session }
-                }
-                try removal(of: devices)?(transaction)
-            }
-        }
-        try await reconcilePreferences()
-    }
-
-    /// Asks auth about each of its users that has preferences.
-    private func reconcilePreferences() async throws {
-        var after: String?
-        while let uid = try await outbox.store.read({ [after] in try PreferenceRows.nextAccount(after: after, in: $0) })
-        {
-            after = uid
-            guard try await sessions(of: uid) == nil else { continue }
-            _ = try await outbox.store.write { transaction in
-                PreferenceRows.remove(of: uid, in: transaction)
-            }
-        }
-    }
-
-    /// The first user behind `uid` among rows whose keys have the user behind `prefix`.
-    private func nextUser(_ prefix: RecordKey, after uid: String?) async throws -> String? {
-        try await outbox.store.read { snapshot in
-            var range = KeyRange(prefix: prefix.bytes)
-            if let uid, let end = prefix.with(uid).end { range.lower = end }
-            var next: String?
-            guard !range.isEmpty else { return nil }
-            try snapshot.scan(range, reverse: false) { key, _ in
-                // It passes over one byte, the letter of a table.
-                var reader = RecordKeyReader(key.copied.dropFirst(prefix.bytes.count - 1))
-                next = reader.text()
-                return .stop
-            }
-            return next
-        }
-    }
-
-    /// Nil when there is no such user.
-    private func sessions(of uid: String) async throws -> Set<String>? {
-        do {
-            var request = Auth.Sessions.List(uid: uid)
-            // The most of one page: each one reads all sessions of the account.
-            request.limit = 1_000
-            var sessions: Set<String> = []
-            repeat {
-                let page = try await auth.call(request)
-                sessions.formUnion(page.sessions.map(\.session))
-                request.after = page.after
-            } while request.after != nil
-            return sessions
-        } catch let error as RPCError where error.reason == "USER_NOT_FOUND" {
-            return nil
-        }
+        try await reconciliation.begin()
     }
 }
 

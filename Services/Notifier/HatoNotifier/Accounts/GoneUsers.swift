@@ -4,7 +4,9 @@ import HatoStorage
 /// Removes devices, topics, preferences and counts of users that are gone, in pages, each a transaction: many users may
 /// go at once, each with thousands of rows.
 ///
-/// That a user is gone is a row, written with what says so, and goes with the last of the user's rows.
+/// That a user is gone is a row, written with what says so, and goes with the last of the user's rows. Another one
+/// stays, with a digest of the uid only, until there is such a user again: others may go on counting for one that is
+/// gone.
 struct GoneUsers: Sendable {
     let store: any Store
 
@@ -16,10 +18,23 @@ struct GoneUsers: Sendable {
     private static let prefix = RecordKey(.gone)
     static func key(_ uid: String) -> RecordKey { prefix.with(uid) }
 
-    /// Remembers that a user is gone, if it has rows; returns whether it has.
+    private static func formerKey(_ uid: String) -> RecordKey {
+        RecordKey(.former).with(UserDigest(uid: uid).value)
+    }
+
+    /// Whether auth said that a user is gone, and no such user came since: nothing is kept of it.
+    static func isGone(_ uid: String, in rows: some StoreReading) throws -> Bool {
+        try !uid.isEmpty && rows.contains(formerKey(uid))
+    }
+
+    /// There is a user with this uid again.
+    static func cameBack(_ uid: String, _ writes: inout RecordWrites) { writes.delete(formerKey(uid)) }
+
+    /// Remembers that a user is gone; returns whether it has rows, which are to be removed.
     static func begin(_ uid: String, at now: Int64, in rows: some StoreReading, _ writes: inout RecordWrites) throws
         -> Bool
     {
+        writes.put(formerKey(uid))
         let prefixes = [
             RecordKey(.deviceOfUser).with(uid), TopicRecord.userPrefix(uid), RecordKey(.badge).with(uid),
         ]

@@ -28,6 +28,7 @@ struct Registration: Sendable {
         to transaction: any StoreTransaction, _ writes: inout RecordWrites, now: Int64
     ) throws -> Outcome {
         let known = try known(transaction)
+        if try GoneUsers.isGone(form.uid, in: transaction) { GoneUsers.cameBack(form.uid, &writes) }
         var outcome = Outcome(result: .init(device: known?.device ?? id))
         var device: DeviceRecord
         if let known, known.uid == form.uid {

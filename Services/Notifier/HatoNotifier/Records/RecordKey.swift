@@ -65,6 +65,10 @@ struct RecordKey: Hashable, Sendable {
         case unreadable = 0x7A  // z
         /// uid → `GoneUserRecord`; users of auth that are gone, and of which rows are left
         case gone = 0x47  // G
+        /// digest of the uid → nothing; users of auth that are gone, for whom nothing is counted
+        case former = 0x41  // A
+        /// nothing → `ReconciliationRecord`, while auth is asked about users
+        case reconciliation = 0x4C  // L
         /// uid → `PreferencesRecord`
         case preferences = 0x50  // P
         /// uid, thread → `MuteRecord`

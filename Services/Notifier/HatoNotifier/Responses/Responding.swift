@@ -56,6 +56,10 @@ struct Responding: Sendable {
         guard let record = try draft.transaction.readable(NotificationRecord.self, key) else {
             throw NotifierError.notificationNotFound(notification)
         }
+        // What it did may have come before what auth said.
+        if try GoneUsers.isGone(responder.uid, in: draft.transaction) {
+            throw ResponseRefusal.refusedUser("user_not_found")
+        }
         let device = try device(draft.transaction)
         if case .report(let report) = choice {
             guard text == nil else { throw ResponseRefusal.textNotAllowed }

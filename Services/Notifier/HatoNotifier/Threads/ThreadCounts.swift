@@ -76,7 +76,10 @@ struct ThreadCounts {
         let former = try thread(place, reading)
         let (count, before) = (min(max(0, number), BadgeRecord.shownMax), former?.shown ?? 0)
         guard count != before || former == nil && count > 0 else { return false }
-        var badge = try badge(of: place.uid, reading) ?? BadgeRecord(total: 0, threads: 0)
+        let known = try badge(of: place.uid, reading)
+        // The tree may go on counting for a user that is gone.
+        if known == nil, try GoneUsers.isGone(place.uid, in: reading) { return false }
+        var badge = known ?? BadgeRecord(total: 0, threads: 0)
         badge.total = max(0, min(badge.total, Self.totalMax) - before + count)
         badge.threads = max(0, min(badge.threads, Self.totalMax) + (count > 0 ? 1 : 0) - (former == nil ? 0 : 1))
         let key = ThreadRecord.key(place)
