@@ -74,6 +74,9 @@ public struct NotifierLimits: Limits, Hashable {
     public var replyTextBytesMax = 4_096
     /// Effects of one user that are not done yet; a response with a further one is refused.
     public var effectsPerUserMax = 32
+    /// Reports of one user that wait for one receiver of actions; a response with a further one is refused. Those
+    /// beside it whose effects are not done yet.
+    public var reportsPerUserMax = 256
     /// UTF-8 of the texts that an effect writes.
     public var effectBytesMax = 65_536
     /// Milliseconds that `notifier.respond` waits for an effect.
@@ -167,6 +170,9 @@ public struct NotifierLimits: Limits, Hashable {
         Limit(
             "effects-per-user-max", \.effectsPerUserMax, 1...10_000,
             "effects of one user that are not done yet; a response with a further one is refused"),
+        Limit(
+            "reports-per-user-max", \.reportsPerUserMax, 1...1_000_000,
+            "reports of one user that wait for one receiver of actions; a response with a further one is refused"),
         Limit(
             "effect-bytes-max", \.effectBytesMax, 256...16 << 20,
             "texts that the effect of an action writes, in bytes"),

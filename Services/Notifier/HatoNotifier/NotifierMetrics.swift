@@ -35,7 +35,7 @@ final class NotifierMetrics: Sendable {
     }
     /// Why a device was removed or disabled by itself.
     enum Removal: String, CaseIterable {
-        case gone, failing, silent, excess
+        case gone, failing, silent, excess, unnamed
     }
 
     private let removals = Removal.allCases.map { reason in

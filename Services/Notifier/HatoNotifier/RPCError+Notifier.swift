@@ -81,8 +81,8 @@ extension NotifierError: RPCErrorConvertible {
         case .categoryUsed(let id):
             .failedPrecondition(
                 reason: "category_used",
-                "Notifications with the category \"\(id)\" are on devices, so its actions stay as they are; take a new id"
-            )
+                "Notifications with the category \"\(id)\" are on devices, so its actions stay as they are, except URLs "
+                    + "of webhooks; take a new id")
         case .categoryInUse(let id, let owner):
             .failedPrecondition(
                 reason: "category_in_use", "\(owner) has the category \"\(id)\"; take it away there first")

@@ -272,8 +272,8 @@ extension Notifier.Categories {
     public struct Set: RPCRequest {
         public static let method = "notifier.categories.set"
         public static let summary = """
-            Creates or replaces a category: a set of actions. Once a notification had it, its actions never change: \
-            others are refused (`category_used`), equal ones are not. A service has at most 256 categories, used and \
+            Creates or replaces a category: a set of actions. Once a notification had it, its actions never change, \
+            except the URLs of webhooks: others are refused (`category_used`), equal ones are not. A service has at most 256 categories, used and \
             removed ones included (`too_many_categories`)
             """
         public static let access = Access.administrator

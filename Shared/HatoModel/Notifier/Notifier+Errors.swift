@@ -167,7 +167,7 @@ extension Notifier.Respond {
         MethodError(.permissionDenied, "not_recipient"),
         MethodError(.notFound, "notification_not_found"),
         MethodError(.failedPrecondition, "already_responded", data: ["action"]),
-        MethodError(.resourceExhausted, "too_many_effects", data: ["retryAfterMs"]),
+        MethodError(.resourceExhausted, "too_many_effects", "too_many_reports", data: ["retryAfterMs"]),
     ]
 }
 extension Notifier.QuickReplies.Get {

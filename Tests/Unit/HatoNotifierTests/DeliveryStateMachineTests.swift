@@ -30,6 +30,17 @@ import Testing
         #expect(machine.attempts == 2)
     }
 
+    @Test func whatAUserDidIsDeadAndNotDroppedWhenItCannotBeDelivered() {
+        func kept() -> DeliveryStateMachine { DeliveryStateMachine(dueAt: 100, expiresAt: 1_000, isKept: true) }
+        var (expired, lost, waiting) = (kept(), kept(), pending(expiresAt: 1_000))
+        #expect(expired.leaseRequested(at: 1_000, until: 1_060) == .finish)
+        #expect(expired.state == .dead && expired.reason == "expired" && expired.attempts == 0)
+        #expect(lost.deviceWentAway(nil, at: 200) == .finish && lost.state == .dead && lost.reason == "device_gone")
+        #expect(waiting.timePassed(at: 1_000) == .finish && waiting.state == .dropped)
+        #expect(lost.replayed(at: 300, expiresAt: 2_000) == .waitUntil(300))
+        #expect(lost.deviceWentAway(nil, at: 400) == .finish && lost.state == .dead)
+    }
+
     @Test func deliveredIsTheEnd() {
         var machine = leased()
         #expect(machine.attemptDelivered(.init(at: 120, status: 200), at: 120) == .finish)

@@ -224,7 +224,90 @@ import Testing
         await world.notifier.stop()
     }
 
+    /// Each is a lane of its own, and is retried for a day.
+    @Test func fewReportsOfAUserWaitForAReceiver() async throws {
+        let clock = TestClock()
+        try await running({ ($0.time, $0.limits.reportsPerUserMax) = (clock.source, 2) }) { world, receiver in
+            var pushes: [[RespondingWorld.Push]] = []
+            for _ in 0..<3 { pushes.append(try await world.send("CALLS")) }
+            world.channel.respondNext([ScriptedChannel.busy, ScriptedChannel.busy])
+            for push in pushes[..<2] {
+                #expect(try await world.respond(to: push[0], "ACCEPT") == .init(effect: .done))
+            }
+            try await eventually("both were attempted") { reports(world).count == 2 }
+            #expect(await world.refusal(of: pushes[2][0], "ACCEPT") == "too_many_reports")
+            // Another user is no matter.
+            #expect(try await world.respond(to: pushes[2][2], "ACCEPT") == .init(effect: .done))
+            try await eventually("they arrive") {
+                clock.advance(by: .seconds(1))
+                return try await world.notifier.stats.pending == 0
+            }
+            #expect(try await world.respond(to: pushes[2][0], "ACCEPT") == .init(effect: .done))
+            #expect(try await deliveries(world, to: receiver.device, 4).count == 4)
+        }
+    }
+
     // MARK: Receivers
+
+    /// Its user got `done`: an operator can send it again.
+    @Test func aReportWhoseReceiverIsGoneIsADeadLetter() async throws {
+        let clock = TestClock()
+        try await running({ $0.time = clock.source }) { world, receiver in
+            let push = try await world.send("CALLS")[0]
+            world.channel.respondNext([ScriptedChannel.busy])
+            #expect(try await world.respond(to: push, "LETTER", text: "はい") == .init(effect: .done))
+            try await eventually("it was attempted") { reports(world).count == 1 }
+            let client = world.notifier.client
+            _ = try await client.call(Notifier.Devices.Unregister(device: receiver.device))
+            try await eventually("it is dead") { try await client.call(Notifier.Stats()).dead == 1 }
+            let letters = try await client.call(Notifier.Dead.List()).dead
+            #expect(letters.map(\.reason) == ["device_gone"] && letters.map(\.uid) == ["u1"])
+            // Without a receiver it is dead again.
+            #expect(try await client.call(Notifier.Dead.Replay(all: true)).replayed == 1)
+            try await eventually("it is dead again") {
+                let stats = try await client.call(Notifier.Stats())
+                return stats.dead == 1 && stats.pending == 0
+            }
+            let other = try await set(Self.category(), world.notifier)
+            #expect(try await client.call(Notifier.Dead.Replay(all: true)).replayed == 1)
+            #expect(try await deliveries(world, to: other.device).map(\.delivery) == letters.map(\.delivery))
+            #expect(reports(world).map { $0.content.choice?.text } == ["はい", "はい"])
+        }
+    }
+
+    @Test func theURLOfAUsedCategoryCanChange() async throws {
+        let clock = TestClock()
+        try await running({ $0.time = clock.source }) { world, receiver in
+            let (first, second) = (try await world.send("CALLS")[0], try await world.send("CALLS")[0])
+            world.channel.respondNext([ScriptedChannel.busy])
+            #expect(try await world.respond(to: first, "ACCEPT") == .init(effect: .done))
+            try await eventually("it was attempted") { reports(world).count == 1 }
+            let moved = "https://example.com/moved"
+            var other = Self.category(at: moved)
+            other.actions.removeLast()
+            let changed = other
+            let error = await #expect(throws: RPCError.self) {
+                try await world.notifier.client.call(Notifier.Categories.Set(changed))
+            }
+            #expect(error?.reason == "category_used")
+            let new = try await set(Self.category(at: moved), world.notifier)
+            #expect(new.url == moved && new.secret != nil && new.device != receiver.device)
+            // What devices show already reports there, too.
+            #expect(try await world.respond(to: second, "ACCEPT") == .init(effect: .done))
+            _ = try await deliveries(world, to: new.device)
+            clock.advance(by: .seconds(2))
+            _ = try await deliveries(world, to: receiver.device)
+            func receivers() async throws -> [String] {
+                try await world.notifier.client.call(Notifier.Devices.List()).devices.filter(\.uid.isEmpty)
+                    .map(\.device)
+            }
+            #expect(try await receivers().contains(receiver.device))
+            try await eventually("the former one is removed within a day") {
+                clock.advance(by: .seconds(3_600))
+                return try await receivers() == [new.device]
+            }
+        }
+    }
 
     @Test func aReceiverThatIsGoneRefusesEffectsUntilItsCategoryIsSetAgain() async throws {
         try await running { world, receiver in

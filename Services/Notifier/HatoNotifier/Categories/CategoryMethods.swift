@@ -37,7 +37,7 @@ struct CategoryMethods: NotifierMethods {
         let (isNew, receiving) = try await outbox.change { draft in
             let (rows, key) = (draft.transaction, CategoryRecord.key(category.id))
             let former = try rows.category(category.id)
-            if let former, former.isUsed, former.category != category {
+            if let former, former.isUsed, !former.category.differsOnlyInURLs(from: category) {
                 throw NotifierError.categoryUsed(category.id)
             }
             if try !rows.contains(key), try rows.count(.category, upTo: categoriesMax) >= categoriesMax {
@@ -46,7 +46,7 @@ struct CategoryMethods: NotifierMethods {
             var record = CategoryRecord(category: category)
             record.isUsed = former?.isUsed ?? false
             draft.writes.put(key, record)
-            return (former?.isRemoved ?? true, try receivers.set(inPlaceOf: former?.category, in: &draft))
+            return (former?.isRemoved ?? true, try receivers.set(inPlaceOf: former, in: &draft))
         }
         service.categories.changed()
         for device in receiving.gone { await notices.dropDeliveries(of: device, outbox) }

@@ -8,6 +8,7 @@ import HatoModel
 ///    ▲                 │ ├──failed──▶ pending (later) or dead
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
+/// pending, leased ──what a user did: expired, device gone──▶ dead
 /// pending ──went with another one of its thread──▶ delivered, dead     pending ──user seen, silent──▶ dropped
 /// pending ──held back──▶ pending (later)     pending ──coalesced, not wanted──▶ dropped
 /// pending, leased ──what it needs cannot be read──▶ dead     delivered ──others take its place──▶ pending
@@ -31,6 +32,8 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var wasSeen = false
     /// While pending: why it waits though it could be attempted.
     private(set) var hold: Hold?
+    /// Whether it says what a user did: what cannot be delivered of it is dead, for an operator, and not dropped.
+    private(set) var isKept = false
 
     /// Attempts that are remembered besides the last one.
     private static let historyMax = 11
@@ -46,9 +49,11 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         .optional("history", \.history),
         .flag("isWithdrawn", \.isWithdrawn),
         .flag("wasSeen", \.wasSeen),
-        .optional("hold", \.hold))
+        .optional("hold", \.hold),
+        .flag("isKept", \.isKept))
 
-    init(dueAt: Int64, expiresAt: Int64) {
+    init(dueAt: Int64, expiresAt: Int64, isKept: Bool = false) {
+        self.isKept = isKept
         state = .pending
         time = dueAt
         attempts = 0
@@ -121,7 +126,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     private mutating func expired(at now: Int64) -> Action {
         if attempts == 0, hold == .quiet { return end(.dropped, Reason.quiet, at: now) }
-        return end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now)
+        return end(attempts == 0 && !isKept ? .dropped : .dead, Reason.expired, at: now)
     }
 
     /// It is due, and is held back until a time, at most until it expires.
@@ -215,7 +220,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func deviceWentAway(_ report: Notifier.AttemptReport?, at now: Int64) -> Action {
         guard !isFinished else { return .ignore }
         if let report { remember(report) }
-        return end(.dropped, Reason.deviceGone, at: now)
+        return end(isKept ? .dead : .dropped, Reason.deviceGone, at: now)
     }
 
     /// Its notification or its device cannot be read.
@@ -270,7 +275,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {
         guard state == .dead else { return .ignore }
-        self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt)
+        self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt, isKept: isKept)
         return .waitUntil(now)
     }
 

@@ -27,6 +27,9 @@ extension Outbox {
             draft.leaveDead(delivery)
             _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
             delivery.pacing = delivery.pacing?.with(turnsOf: nil).with(isNext: false)
+            if delivery.machine.isKept {
+                delivery = try delivery.atReceiverOfAction(in: draft.transaction) ?? delivery
+            }
             if let thread = delivery.digest {
                 // Those of a mailbox go together, as they would have.
                 delivery.digest = try draft.mails.lane(
@@ -156,7 +159,7 @@ extension DeliveryRecord {
 }
 
 extension Array {
-    fileprivate func pages(of size: Int) -> [ArraySlice<Element>] {
+    func pages(of size: Int) -> [ArraySlice<Element>] {
         stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
     }
 }

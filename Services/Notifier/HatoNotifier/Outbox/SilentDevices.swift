@@ -1,7 +1,7 @@
 import HatoModel
 import HatoStorage
 
-/// Phones and browsers whose app has not shown itself for long.
+/// Phones and browsers whose app has not shown itself for long, and receivers of actions that none names any more.
 struct SilentDevices {
     let outbox: Outbox
 
@@ -9,19 +9,20 @@ struct SilentDevices {
     private static let pageMax = 500
 
     /// Removes phones and browsers that were not registered again for `deviceSilence`, with what waits for them.
-    /// Webhooks stay: they are registered once, and are disabled when they fail.
+    /// Webhooks of users stay: they are registered once, and are disabled when they fail.
     func remove() async throws {
         var after: RecordKey?
         while true {
             let latest = outbox.time.now() - outbox.policy.deviceSilence.milliseconds
-            let (keys, silent) = try await outbox.store.read { [after] snapshot in
+            let (keys, silent, receivers) = try await outbox.store.read { [after] snapshot in
                 let rows = try snapshot.rows(RecordKey(.device), after: after, limit: Self.pageMax)
-                let silent = rows.filter { row in
-                    (try? RecordCodec.decode(DeviceRecord.self, row.value, key: row.key.bytes))?.isSilent(since: latest)
-                        == true
+                let devices = rows.compactMap { row in
+                    try? RecordCodec.decode(DeviceRecord.self, row.value, key: row.key.bytes)
                 }
-                return (rows.map(\.key), silent.map(\.key))
+                let silent = devices.filter { $0.isSilent(since: latest) }
+                return (rows.map(\.key), silent.map(\.key), devices.filter(\.isReceiver).map(\.key))
             }
+            try await UnnamedReceivers(outbox: outbox).remove(among: receivers)
             if !silent.isEmpty {
                 let gone = try await outbox.change { draft in
                     try silent.compactMap { key -> String? in

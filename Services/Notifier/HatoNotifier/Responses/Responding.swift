@@ -186,6 +186,10 @@ struct Responding: Sendable {
             value: .null, fills: [:], respondedAt: draft.now, dueAt: draft.now)
         if let webhook = try WebhookEffect(effect, at: "effect") {
             (pending.value, pending.category) = (.string(webhook.url), record.category)
+            let max = limits.reportsPerUserMax
+            let reports = try ActionReport.waiting(
+                of: responder.uid, at: webhook.url, upTo: max, in: draft.transaction)
+            guard reports < max else { throw ResponseRefusal.tooManyReports(max) }
             for place in WebhookEffect.places(of: record) { pending.fills[place.name] = fill(place) }
         } else {
             let template = try EffectTemplate(effect, at: "effect", hasText: true)
@@ -232,6 +236,7 @@ enum ResponseRefusal: Error, Sendable, Hashable {
     case textRequired
     case alreadyResponded(action: String)
     case tooManyEffects(Int)
+    case tooManyReports(Int)
     /// With the reason of an `EffectRefusal`.
     case refusedUser(String)
 }
@@ -279,6 +284,11 @@ extension ResponseRefusal: RPCErrorConvertible {
             .resourceExhausted(
                 reason: "too_many_effects", "\(max) effects of this user are not done yet; try again later",
                 retryAfterMs: 5_000)
+        case .tooManyReports(let max):
+            .resourceExhausted(
+                reason: "too_many_reports",
+                "\(max) reports of this user wait for the receiver of this action; try again later",
+                retryAfterMs: 60_000)
         }
     }
 }

@@ -92,8 +92,47 @@ struct ActionReport: Sendable, Hashable {
         try draft.enqueue(
             DeliveryRecord(
                 notification: id, index: 0, device: receiver.device, uid: uid,
-                collapseKey: "\(SilentPushes.reserved)\(id)", sequenceVersion: 0, sequenceIndex: 0,
+                collapseKey: Self.collapseKey(of: uid) + id, sequenceVersion: 0, sequenceIndex: 0,
                 createdAt: draft.now,
-                machine: DeliveryStateMachine(dueAt: draft.now, expiresAt: notification.expiresAt)))
+                machine: DeliveryStateMachine(dueAt: draft.now, expiresAt: notification.expiresAt, isKept: true)))
+    }
+
+    /// How the collapse keys of a user's reports begin: their lanes at a receiver lie side by side.
+    private static func collapseKey(of uid: String) -> String {
+        let digest = String(UserDigest(uid: uid).value, radix: 16)
+        return "\(SilentPushes.reserved)\(String(repeating: "0", count: 16 - digest.count))\(digest)"
+    }
+
+    /// How many reports of a user wait at the receiver of a URL; those beyond `limit` are not counted.
+    static func waiting(of uid: String, at url: String, upTo limit: Int, in rows: some StoreReading) throws -> Int {
+        guard let receiver = try rows.device(at: DeviceRecord.receiverKey(url)) else { return 0 }
+        let lane = Lane(device: receiver.device, collapseKey: collapseKey(of: uid)).prefix
+        // Without the end of the text.
+        return try rows.keys(RecordKey(bytes: lane.bytes.dropLast(2)), limit: limit).count
+    }
+}
+
+extension DeliveryRecord {
+    /// The same, where it is a report whose receiver is gone, or takes nothing: to the receiver that its action has
+    /// now. Nil without such a receiver.
+    func atReceiverOfAction(in rows: some StoreReading) throws -> DeliveryRecord? {
+        let notification = try rows.readable(NotificationRecord.self, NotificationRecord.key(notification))
+        guard let choice = notification?.choice, let id = choice.category,
+            let url = try rows.category(id)?.category.effect(of: choice.action)?.webhook,
+            let receiver = try rows.device(at: DeviceRecord.receiverKey(url)), receiver.state == .active
+        else { return nil }
+        var delivery = self
+        delivery.device = receiver.device
+        return delivery
+    }
+}
+
+extension Notifier.Category {
+    /// The effect of an action: of one that stands for a quick reply, that of the action that takes the text.
+    fileprivate func effect(of id: String) -> Notifier.ActionEffect? {
+        guard let action = actions.first(where: { $0.id == id }), action.quickReply != nil else {
+            return actions.first { $0.id == id }?.effect
+        }
+        return actions.first { $0.input != nil }?.effect
     }
 }
