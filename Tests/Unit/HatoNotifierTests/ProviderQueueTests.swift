@@ -266,8 +266,27 @@ import Testing
         #expect(!stops)
     }
 
-    private func lease(_ device: String) throws -> Lease {
-        let content = DeliveryContent(notification: "n", device: device, uid: device, text: .init(title: "a"))
+    /// A user could register any number of devices.
+    @Test func devicesAreCountedButFewOfEachUser() throws {
+        func stops(users: Int, devices: Int) throws -> Bool {
+            var (refusals, stops) = (TokenRefusals(), false)
+            for user in 0..<users {
+                for device in 0..<devices {
+                    let lease = try lease("d\(user)-\(device)", of: "u\(user)")
+                    if refusals.attemptEnded(refused, of: lease, at: 1_000) { stops = true }
+                }
+            }
+            return stops
+        }
+        #expect(try stops(users: 7, devices: 3))
+        #expect(try stops(users: 20, devices: 1))
+        #expect(try !stops(users: 6, devices: 3))
+        #expect(try !stops(users: 3, devices: 32))
+        #expect(try stops(users: 4, devices: 5))
+    }
+
+    private func lease(_ device: String, of uid: String? = nil) throws -> Lease {
+        let content = DeliveryContent(notification: "n", device: device, uid: uid ?? device, text: .init(title: "a"))
         let address = DeviceAddress.apns(
             try APNsDevice(token: String(repeating: "0", count: 64), environment: .sandbox))
         return Lease(

@@ -80,6 +80,28 @@ import Testing
         #expect(pages.map(\.notifications).reduce(0, +) == 671)
     }
 
+    /// What came since is looked at once, in pages.
+    @Test func whatCameAfterAWithdrawalIsPassedOverInPages() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d", of: "a")
+        try await send(to: "a", in: "c1", times: 3, outbox)
+        let place = UserThread(uid: "a", thread: "c1")
+        try await outbox.change { draft in
+            try ThreadSteps.setCount(0, of: place, in: &draft)
+            // As they come while the withdrawal waits for its turn.
+            for number in 0..<2_500 {
+                let row = ShownRecord(deliveries: [0], isCounted: false, accepted: draft.transaction.nextVersion + 1)
+                draft.writes.put(ShownRecord.key(place, "ntf_z\(10_000 + number)"), row)
+            }
+        }
+        let version = outbox.store.version
+        try await Withdrawals(outbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }).runAll()
+        let snapshot = try outbox.store.snapshot()
+        #expect(try snapshot.count(.withdrawal) == 0 && snapshot.count(.shown) == 2_500)
+        // 1,024 rows, as many, and the rest with the three.
+        #expect(outbox.store.version == version + 3)
+    }
+
     @Test func aPageTakesAccountOfDevices() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         for number in 10..<30 { try await outbox.addDevice("d\(number)", of: "a") }

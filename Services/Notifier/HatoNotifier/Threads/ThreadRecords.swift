@@ -155,13 +155,16 @@ struct WithdrawalRecord: FieldObject, Hashable {
     var isRead: Bool
     /// Of a thread: whether its count falls by what is withdrawn; else it was set before.
     var lowersCount: Bool
+    /// Of a thread: the key of the row that was looked at last, the newest being the first; nil before the first.
+    var lastRow: [UInt8]?
 
     static let fields = Fields<Self>(
         blank: Self(through: 0),
         .optional("last", \.last),
         .required("through", \.through),
         .flag("isRead", \.isRead),
-        .flag("lowersCount", \.lowersCount))
+        .flag("lowersCount", \.lowersCount),
+        .optional("lastRow", \.lastRow))
 
     init(through: UInt64, isRead: Bool = false, lowersCount: Bool = false) {
         self.through = through
@@ -187,7 +190,8 @@ struct WithdrawalContent: FieldObject, Hashable {
 
     /// Bytes of its ids and threads as JSON, at most: with them a push of every platform fits into its limit.
     static let bytesMax = 3_000
-    static let idsMax = 100
+    /// So many fit into them, without threads.
+    static let idsMax = 80
 
     /// The same with what an earlier one says that was not sent, as far as it fits.
     func adding(_ other: WithdrawalContent) -> WithdrawalContent {

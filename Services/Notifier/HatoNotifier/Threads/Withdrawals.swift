@@ -149,6 +149,8 @@ private struct WithdrawalPage {
 
     /// Deliveries of one transaction.
     private static let rowsMax = 256
+    /// Rows that one transaction passes over, since they came later.
+    private static let passedOverMax = 1_024
 
     // MARK: A notification
 
@@ -284,21 +286,31 @@ private struct WithdrawalPage {
         }
     }
 
-    /// The newest rows of those that were there when the withdrawal began, and whether there may be more: a page takes
-    /// account of deliveries, since a notification has one of each device.
-    private func oldRows(
+    /// The next rows of those that were there when the withdrawal began, the newest first, and whether there may be
+    /// more: a page takes account of deliveries, since a notification has one of each device, and passes over a bounded
+    /// number of rows that came since.
+    private mutating func oldRows(
         _ prefix: RecordKey, _ transaction: any StoreTransaction
     ) throws -> (rows: [(key: RecordKey, record: ShownRecord)], isFull: Bool) {
         var rows: [(key: RecordKey, record: ShownRecord)] = []
-        var count = 0
-        try transaction.scan(KeyRange(prefix: prefix.bytes), reverse: true) { key, value in
+        var (count, passedOver, last) = (0, 0, record.lastRow)
+        var range = KeyRange(prefix: prefix.bytes)
+        if let last { range.upper = last }
+        guard !range.isEmpty else { return ([], false) }
+        let through = record.through
+        try transaction.scan(range, reverse: true) { key, value in
             let (key, value) = (RecordKey(bytes: key.copied), value.copied)
+            last = key.bytes
             let found = try? RecordCodec.decode(ShownRecord.self, value, key: key.bytes)
-            guard found?.accepted ?? 0 <= record.through else { return .next }
-            rows.append((key, found ?? ShownRecord.fields.blank))
-            count += max(1, found?.deliveries.count ?? 0)
-            return count < Self.rowsMax ? .next : .stop
+            if found?.accepted ?? 0 <= through {
+                rows.append((key, found ?? ShownRecord.fields.blank))
+                count += max(1, found?.deliveries.count ?? 0)
+            } else {
+                passedOver += 1
+            }
+            return count < Self.rowsMax && passedOver < Self.passedOverMax ? .next : .stop
         }
-        return (rows, count >= Self.rowsMax)
+        record.lastRow = last
+        return (rows, count >= Self.rowsMax || passedOver >= Self.passedOverMax)
     }
 }
