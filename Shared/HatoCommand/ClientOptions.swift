@@ -113,7 +113,7 @@ public struct ClientSettings: Sendable {
     /// The first key of the file: the others stay until every service has the new one.
     private static func administratorKey(in file: String) throws -> String {
         let text: String
-        do { text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self) } catch {
+        do { text = String(decoding: try CommandInput.bytes(of: file, as: "--admin-key-file"), as: UTF8.self) } catch {
             throw CommandFailure(.inputOutput, "the administrator key file: \(error.message)")
         }
         let keys = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter {

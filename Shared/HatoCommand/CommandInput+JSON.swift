@@ -1,9 +1,12 @@
 public import HatoModel
 
 extension CommandInput {
-    /// The JSON value in a file; `-` is stdin. Throws `CommandFailure` that names the file.
-    public static func json(of file: String) throws(CommandFailure) -> JSONValue {
-        let bytes = try bytes(of: file)
+    /// The JSON value in a file; `-` is stdin.
+    ///
+    /// - Parameter reader: what is read, for errors: an option, or words.
+    /// - Throws: `CommandFailure` that names the file.
+    public static func json(of file: String, as reader: String = "the file") throws(CommandFailure) -> JSONValue {
+        let bytes = try bytes(of: file, as: reader)
         do { return try JSONParser.parse(bytes) } catch {
             throw CommandFailure(.usage, "\(name(of: file)) is not valid JSON: \(error)")
         }

@@ -56,11 +56,12 @@ public struct FieldOptions<Choice: OptionFields>: ParsableArguments, CustomRefle
     ///
     /// - Throws: `CommandFailure` that names the option, and the file if there is one.
     public func members() throws(CommandFailure) -> JSONObject {
+        let given = Self.options.compactMap { option in texts[option.field].map { (option: option, texts: $0) } }
+        // Before one of them is read.
+        let onStdin = given.filter { $0.option.readsStdin($0.texts) }.map(\.option.words)
+        if onStdin.count > 1 { throw CommandInput.twoOnStdin(onStdin[0], onStdin[1]) }
         var members = JSONObject()
-        for option in Self.options {
-            guard let texts = texts[option.field] else { continue }
-            members[option.field] = try option.value(of: texts)
-        }
+        for (option, texts) in given { members[option.field] = try option.value(of: texts) }
         return members
     }
 
@@ -191,6 +192,11 @@ struct FieldOption {
         }
     }
 
+    /// As it stands in a line.
+    var words: String { "--\(name)" }
+
+    func readsStdin(_ texts: [String]) -> Bool { if case .file = kind { texts.last == "-" } else { false } }
+
     /// The option, with its file, for errors.
     func source(of texts: [String]) -> String {
         if case .file = kind { "--\(name) \(texts.last ?? "")" } else { "--\(name)" }
@@ -213,7 +219,8 @@ struct FieldOption {
             return .array(values)
         case .textsByName: return .object(try valuesByName(texts))
         case .file:
-            do { return try CommandInput.json(of: text) } catch {
+            if text == "-" { try CommandInput.requireUnread(by: words) }
+            do { return try CommandInput.json(of: text, as: words) } catch {
                 throw CommandFailure(error.code, "--\(name): \(error.message)")
             }
         }

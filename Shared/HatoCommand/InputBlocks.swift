@@ -22,6 +22,7 @@ public final class InputBlocks {
     /// `-` is stdin. Throws `CommandFailure` with the file's name.
     public init(path: String) throws(CommandFailure) {
         if path == "-" {
+            try CommandInput.readsAll("the file")
             (name, size, descriptor) = ("stdin", nil, dup(0))
             guard descriptor >= 0 else { throw CommandFailure(.inputOutput, "cannot read stdin") }
             return

@@ -13,21 +13,24 @@ public enum SecretInput {
     ///
     /// - Throws: `CommandFailure`, which names the secret but not its text.
     public static func line(_ name: String, in file: String?) throws(CommandFailure) -> String {
-        let line = if let file, file != "-" { try lines(of: file).first } else { typed(name) }
+        let line = if let file, file != "-" { try lines(of: file).first } else { try typed(name) }
         guard let line, !line.isEmpty else {
             throw CommandFailure(.usage, "no \(name): give a file with it, or a line on stdin")
         }
         return line
     }
 
-    /// The lines of `file` that are not blank; `-` is all of stdin. Throws `CommandFailure`.
-    public static func lines(of file: String) throws(CommandFailure) -> [String] {
-        String(decoding: try CommandInput.bytes(of: file), as: UTF8.self).split(whereSeparator: \.isNewline).map {
-            String($0)
-        }
+    /// The lines of `file` that are not blank; `-` is all of stdin.
+    ///
+    /// - Parameter name: what is read, for errors: an option, or words.
+    /// - Throws: `CommandFailure`.
+    public static func lines(of file: String, as name: String = "the file") throws(CommandFailure) -> [String] {
+        let text = String(decoding: try CommandInput.bytes(of: file, as: name), as: UTF8.self)
+        return text.split(whereSeparator: \.isNewline).map { String($0) }
     }
 
-    private static func typed(_ name: String) -> String? {
+    private static func typed(_ name: String) throws(CommandFailure) -> String? {
+        try CommandInput.requireUnread(by: "the \(name)")
         var shown = termios()
         guard isatty(0) == 1, tcgetattr(0, &shown) == 0 else { return nextLine() }
         var hidden = shown

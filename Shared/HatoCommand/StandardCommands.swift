@@ -60,7 +60,7 @@ enum CallParams {
         let bytes: [UInt8]
         switch argument {
         case nil: return [:]
-        case "-"?: bytes = try CommandInput.all()
+        case "-"?: bytes = try CommandInput.all(as: "the params")
         case let text?: bytes = Array(text.utf8)
         }
         let value: JSONValue

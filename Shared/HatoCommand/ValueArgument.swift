@@ -10,7 +10,7 @@ public enum ValueArgument {
     public static func value(_ argument: String, _ name: String = "the value") throws(CommandFailure) -> JSONValue {
         let bytes: [UInt8]
         if argument == "-" {
-            bytes = try CommandInput.bytes(of: argument)
+            bytes = try CommandInput.bytes(of: argument, as: name)
         } else if argument.hasPrefix("@") {
             bytes = try CommandInput.bytes(of: String(argument.dropFirst()))
         } else {

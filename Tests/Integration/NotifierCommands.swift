@@ -138,6 +138,25 @@ struct NotifierCommands {
         await notifier.stop()
     }
 
+    /// Behind what reads all of stdin, nothing is left.
+    @Test func twoThingsOnStdinAreRefusedByName() async throws {
+        let folder = try folder()
+        let notifier = try await RecordingNotifier()
+        _ = try folder.write("key", RecordingNotifier.administratorKey)
+        _ = try folder.write("tokens", "token-1\n")
+        let shell = CommandShell(
+            program: "hato-notifier", folder: folder, environment: ["HATO_NOTIFIER_SERVER": notifier.address])
+        for (line, words) in [
+            ("devices register --fcm-token-file - --admin-key-file -", "--admin-key-file and the registration token"),
+            ("send-to-device - --device-tokens-file @tokens --admin-key-file -", "--admin-key-file and the payload"),
+        ] {
+            let ended = try await shell.run(line, input: "key")
+            #expect(ended.code == 64 && ended.error.contains("\(words) both read stdin (-)"), "\(ended.error)")
+        }
+        #expect(notifier.takeCalls().isEmpty)
+        await notifier.stop()
+    }
+
     // MARK: Lines for people
 
     @Test func peopleGetLinesOnATerminal() async throws {

@@ -73,6 +73,15 @@ enum WrongNotifierLines {
             "send-to-device @numbers.json --device-tokens-file @tokens", 64,
             "'@numbers.json': 'payload.en' is no known parameter; known are data, notification"),
         Line("send-to-device @payload.json --device-tokens-file @empty", 64, "@empty: it has no token"),
+        Line(
+            "send-to-device - --device-tokens-file -", 64,
+            "the payload and --device-tokens-file both read stdin (-): give a file for one of them"),
+        Line(
+            "send --to u1 --title t --localized - --platforms -", 64,
+            "--localized and --platforms both read stdin (-): give a file for one of them"),
+        Line(
+            "triggers test t /a --before - --after -", 64,
+            "--before and --after both read stdin (-): give a file for one of them"),
         Line("outbox list --state lost", 64, "--state lost: give one of pending, leased, delivered, dropped, dead"),
         Line("outbox show", 64, "Missing expected argument '<notification>'"),
         Line("follow --after now", 64, "--after now: give a number"),

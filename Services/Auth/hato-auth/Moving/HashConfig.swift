@@ -22,7 +22,8 @@ struct HashConfig {
 
     /// Throws `CommandFailure` for a line that is none of `name: value`.
     init(file: String) throws {
-        try self.init(text: String(decoding: CommandInput.bytes(of: file), as: UTF8.self), name: file)
+        let bytes = try CommandInput.bytes(of: file, as: "--hash-config")
+        try self.init(text: String(decoding: bytes, as: UTF8.self), name: file)
     }
 
     /// - Parameter name: of the file, for messages, which never have values.

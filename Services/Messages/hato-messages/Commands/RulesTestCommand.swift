@@ -37,7 +37,7 @@ struct RulesTestCommand: AsyncParsableCommand {
     }
 
     private func cases() throws -> RulesCases {
-        let json = try JSONParser.parse(CommandInput.bytes(of: file))
+        let json = try JSONParser.parse(CommandInput.bytes(of: file, as: "the cases"))
         guard json.object != nil else {
             throw CommandFailure(.usage, "'\(file)' holds no JSON object with cases")
         }
@@ -50,7 +50,7 @@ struct RulesTestCommand: AsyncParsableCommand {
         guard let name = rules ?? cases.rules.map({ beside($0) }) else {
             throw CommandFailure(.usage, "the cases name no rules; say --rules FILE")
         }
-        let text = String(decoding: try CommandInput.bytes(of: name), as: UTF8.self)
+        let text = String(decoding: try CommandInput.bytes(of: name, as: "--rules"), as: UTF8.self)
         do { return try Rules.compile(text) } catch { throw CommandFailure(wrongRulesIn: name, error.problems) }
     }
 

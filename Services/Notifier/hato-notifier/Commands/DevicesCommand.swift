@@ -113,7 +113,7 @@ struct AddressOptions: ParsableArguments {
             return ["platform": "fcm", "fid": .string(try SecretInput.line("installation id", in: file))]
         }
         if let file = subscriptionFile {
-            return ["platform": "webpush", "subscription": try CommandInput.json(of: file)]
+            return ["platform": "webpush", "subscription": try CommandInput.json(of: file, as: "--subscription-file")]
         }
         return ["platform": "email"]
     }

@@ -80,7 +80,7 @@ struct TokensOption: ParsableArguments {
 
     /// Throws `CommandFailure` for a file that cannot be read, or has no token.
     static func tokens(in file: String) throws(CommandFailure) -> [String] {
-        let tokens = try SecretInput.lines(of: file)
+        let tokens = try SecretInput.lines(of: file, as: "--device-tokens-file")
         guard !tokens.isEmpty else {
             throw CommandFailure(.usage, "--device-tokens-file \(file): it has no token; give one a line")
         }
@@ -109,8 +109,12 @@ struct SendToDeviceCommand: RequestCommand {
     }
 
     func request() throws -> Notifier.SendToDevice {
+        // Before one of them is read.
+        if file == "-", tokens.deviceTokensFile == "-" {
+            throw CommandInput.twoOnStdin("the payload", "--device-tokens-file")
+        }
         let tokens = try TokensOption.tokens(in: tokens.deviceTokensFile ?? "-")
-        var members: JSONObject = ["payload": try CommandInput.json(of: file)]
+        var members: JSONObject = ["payload": try CommandInput.json(of: file, as: "the payload")]
         members["token"] = tokens.count == 1 ? .string(tokens[0]) : tokens.json
         let options = try delivery.members()
         if !options.isEmpty { members["options"] = .object(options) }

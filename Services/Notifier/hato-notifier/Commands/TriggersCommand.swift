@@ -83,6 +83,8 @@ struct TriggersCommand: AsyncParsableCommand {
         }
 
         func request() throws -> Notifier.Triggers.Test {
+            // Before one of them is read.
+            if before == "-", after == "-" { throw CommandInput.twoOnStdin("--before", "--after") }
             var members: JSONObject = ["id": .string(id), "path": .string(path)]
             if let before { members["before"] = try ValueArgument.value(before, "--before") }
             if let after { members["after"] = try ValueArgument.value(after, "--after") }
