@@ -24,8 +24,12 @@ final class LoneNotifier {
         program = try Program("hato-notifier", logFile: "\(folder)/notifier.log")
     }
 
-    /// - Parameter page: how many deliveries are made at once; nil: as many as by default.
-    func start(failpoints: String? = nil, page: Int? = nil) async throws {
+    /// - Parameters:
+    ///   - page: how many deliveries are made at once; nil: as many as by default.
+    ///   - hasMails: whether e-mails go soon.
+    func start(failpoints: String? = nil, page: Int? = nil, hasMails: Bool = false) async throws {
+        // As little as may be.
+        let mails = hasMails ? ["--digest-wait-seconds", "1", "--digest-pause-seconds", "1"] : []
         // Neither auth nor messages is needed by what an administrator sends.
         let pages = page.map { ["--deliveries-at-once-max", "\($0)"] } ?? []
         let ready = try await program.start(
@@ -35,7 +39,7 @@ final class LoneNotifier {
                 "--allow-private-webhooks", "--port", "0", "--apps-file", receiver.firebase.appsFile,
                 // Each push of a phone has its own text.
                 "--device-interval-ms", "0", "--user-interval-ms", "0",
-            ] + pages, failpoints: failpoints)
+            ] + pages + mails, failpoints: failpoints)
         port = ready["listening"]?.string?.split(separator: ":").last.flatMap { Int($0) } ?? 0
     }
 
@@ -61,6 +65,18 @@ final class LoneNotifier {
             _ = try await client.call(phone)
             devices.append(token)
         }
+        await client.close()
+    }
+
+    /// Registers a mailbox of a user, whose address is verified.
+    func registerMailbox(of uid: String) async throws {
+        let client = client
+        var params = Notifier.Devices.Register(platform: .email).members
+        params["auth"] = .string(key)
+        params["as"] = [
+            "uid": .string(uid), "token": ["email": .string("\(uid)@example.com"), "email_verified": true],
+        ]
+        _ = try await client.call(method: Notifier.Devices.Register.method, params: params)
         await client.close()
     }
 

@@ -41,7 +41,8 @@ final class RepeatingReceiver: Sendable {
     /// Its phones are known by their tokens.
     let firebase: FCMStandIn
 
-    init() async throws {
+    /// - Parameter mails: takes the e-mails of the app.
+    init(mails: MailReceiver? = nil) async throws {
         let guarded = Guarded()
         self.guarded = guarded
         listener = try await HTTPListener(host: "127.0.0.1", port: 0) { request in
@@ -65,6 +66,10 @@ final class RepeatingReceiver: Sendable {
             return HTTPResponse(status: 204)
         }
         firebase = try await FCMStandIn { Self.take($0, guarded) }
+        guard let mails else { return }
+        let url = "smtp://127.0.0.1:\(mails.port)"
+        let mail = "  mail: {url: \"\(url)\", from: \"chat@example.com\", tls: none}\n"
+        try firebase.write("apps.yaml", try firebase.read("apps.yaml") + mail)
     }
 
     /// Records a message: a notification is one for each phone.
