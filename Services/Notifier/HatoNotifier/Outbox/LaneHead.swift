@@ -27,7 +27,9 @@ struct LaneHead {
     /// The row of its lane.
     var row: RecordKey
 
-    var group: AttemptGroup { AttemptGroup(at: address, of: delivery.uid) }
+    var group: AttemptGroup {
+        AttemptGroup(at: address, of: delivery.uid, app: device.app ?? Delivery.defaultApp)
+    }
 }
 
 extension LaneHead {
