@@ -285,6 +285,41 @@ import Testing
         #expect(try stops(users: 4, devices: 5))
     }
 
+    /// Each one is looked at in a time that does not depend on how many there were.
+    @Test(.timeLimit(.minutes(1))) func manyRefusedTokensAmongMoreOthersCostLittle() throws {
+        var (refusals, stops) = (TokenRefusals(), false)
+        let (delivered, other) = (DeliveryOutcome.delivered(DeliveryResponse(status: 200)), try lease("other"))
+        for number in 0..<20_000 {
+            for _ in 0..<5 { _ = refusals.attemptEnded(delivered, of: other, at: 1_000) }
+            let lease = try lease("d\(number)", of: number % 2 == 0 ? "one" : nil)
+            if refusals.attemptEnded(refused, of: lease, at: 1_000) { stops = true }
+        }
+        #expect(!stops)
+    }
+
+    /// Devices that come again, in any order of times.
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func theCountIsThatOfTheLastMinute(_ seed: UInt64) throws {
+        var (random, refusals, now) = (SeededRandom(seed: seed), TokenRefusals(), Int64(1_000_000))
+        var (ended, stopped): ([(slot: Int64, lease: Lease?)], Int) = ([], 0)
+        for _ in 0..<400 {
+            now += Int64.random(in: -200...900, using: &random)
+            if Int.random(in: 0..<100, using: &random) == 0 { now -= 15_000 }
+            let slot = now / 5_000
+            let isRefused = Int.random(in: 0..<3, using: &random) == 0
+            let user = Int.random(in: 0..<9, using: &random)
+            let lease = try lease("d\(user)-\(Int.random(in: 0..<9, using: &random))", of: "u\(user)")
+            let outcome = isRefused ? refused : .delivered(DeliveryResponse(status: 200))
+            let stops = refusals.attemptEnded(outcome, of: lease, at: now)
+            ended.removeAll { slot - $0.slot >= 12 || $0.slot > slot }
+            ended.append((slot, isRefused ? lease : nil))
+            let devices = Set(ended.compactMap { $0.lease?.delivery.content.device })
+            let count = Dictionary(grouping: devices) { $0.prefix(2) }.values.reduce(0) { $0 + min($1.count, 5) }
+            #expect(stops == (isRefused && count >= 20 && count * 5 >= ended.count))
+            stopped += stops ? 1 : 0
+        }
+        #expect(stopped > 0)
+    }
+
     private func lease(_ device: String, of uid: String? = nil) throws -> Lease {
         let content = DeliveryContent(notification: "n", device: device, uid: uid ?? device, text: .init(title: "a"))
         let address = DeviceAddress.apns(

@@ -16,36 +16,73 @@ struct TokenRefusals: Sendable {
     private struct Slot {
         var number: Int64
         var responses = 0
-        /// By user; a token without a user is one.
-        var refused: [String: Set<String>] = [:]
+        var refused: Set<RefusedDevices.Device> = []
     }
 
     /// The newest last; none is older than the window.
     private var recent: [Slot] = []
+    /// Those of all slots.
+    private var refused = RefusedDevices(ofUserMax: Self.devicesOfUserMax)
 
     /// Returns whether the queue must stop.
     mutating func attemptEnded(_ outcome: DeliveryOutcome, of lease: Lease, at now: Int64) -> Bool {
         guard outcome.response.status != nil else { return false }
         // A mailbox that is refused for days says nothing new, however often it is tried.
         if case .tokenRefused = outcome, lease.platform == .email, lease.isKnownRefused { return false }
-        let number = now / (Self.window / Self.slots)
-        // Also when the clock was put back.
-        recent.removeAll { number - $0.number >= Self.slots || $0.number > number }
-        if recent.last?.number != number { recent.append(Slot(number: number)) }
+        begin(slot: now / (Self.window / Self.slots))
         let last = recent.count - 1
         recent[last].responses += 1
         guard case .tokenRefused = outcome, lease.hasSucceeded else { return false }
         let content = lease.delivery.content
-        recent[last].refused[content.uid.isEmpty ? content.device : content.uid, default: []].insert(content.device)
-        let refused = refusedCount
-        guard refused >= Self.devicesMax else { return false }
-        return refused * Self.shareMax >= recent.reduce(0) { $0 + $1.responses }
+        // A token without a user is one.
+        let device = RefusedDevices.Device(
+            user: content.uid.isEmpty ? content.device : content.uid, device: content.device)
+        if recent[last].refused.insert(device).inserted { refused.add(device) }
+        guard refused.count >= Self.devicesMax else { return false }
+        return refused.count * Self.shareMax >= recent.reduce(0) { $0 + $1.responses }
     }
 
-    private var refusedCount: Int {
-        let devices = recent.reduce(into: [String: Set<String>]()) { all, slot in
-            all.merge(slot.refused) { $0.union($1) }
+    private mutating func begin(slot number: Int64) {
+        // Also when the clock was put back.
+        func isOver(_ slot: Slot) -> Bool { number - slot.number >= Self.slots || slot.number > number }
+        for slot in recent where isOver(slot) {
+            for device in slot.refused { refused.remove(device) }
         }
-        return devices.values.reduce(0) { $0 + min($1.count, Self.devicesOfUserMax) }
+        recent.removeAll(where: isOver)
+        if recent.last?.number != number { recent.append(Slot(number: number)) }
     }
+}
+
+/// Refused devices, of which a few count of each user. The number is kept, since it is looked at after each refusal.
+private struct RefusedDevices {
+    struct Device: Hashable {
+        var user: String
+        var device: String
+    }
+
+    let ofUserMax: Int
+    /// How many count.
+    private(set) var count = 0
+    /// In how many slots each device is, by user.
+    private var slots: [String: [String: Int]] = [:]
+
+    init(ofUserMax: Int) { self.ofUserMax = ofUserMax }
+
+    /// It is in one slot more.
+    mutating func add(_ device: Device) {
+        let before = counted(of: device.user)
+        slots[device.user, default: [:]][device.device, default: 0] += 1
+        count += counted(of: device.user) - before
+    }
+
+    /// It is in one slot less.
+    mutating func remove(_ device: Device) {
+        let before = counted(of: device.user)
+        let left = (slots[device.user]?[device.device] ?? 0) - 1
+        slots[device.user]?[device.device] = left > 0 ? left : nil
+        count += counted(of: device.user) - before
+        if slots[device.user]?.isEmpty == true { slots[device.user] = nil }
+    }
+
+    private func counted(of user: String) -> Int { min(slots[user]?.count ?? 0, ofUserMax) }
 }
