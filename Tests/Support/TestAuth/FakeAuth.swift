@@ -22,11 +22,32 @@ public final class FakeAuth: Sendable {
         var failing: Set<String> = []
         /// How often the sessions of each user were asked for.
         var sessionLists: [String: Int] = [:]
+        /// What a list of sessions waits for, once it is made.
+        var beforeSessionList: @Sendable (String) async -> Void = { _ in }
         var lists = 0
     }
 
     private final class Holder: Sendable {
         let state = Mutex(State())
+
+        func list(_ request: Auth.Sessions.List) throws -> Auth.Sessions.List.Result {
+            try state.withLock { state in
+                if let uid = request.uid {
+                    if request.after == nil { state.sessionLists[uid, default: 0] += 1 }
+                    if state.failing.contains(uid) { throw RPCError.internalError }
+                }
+                guard let sessions = request.uid.flatMap({ state.sessions[$0] }) else {
+                    throw RPCError.notFound(reason: "USER_NOT_FOUND", "There is no such account")
+                }
+                let rest = sessions.sorted().filter { session in request.after.map { session > $0 } ?? true }
+                // Small pages: tests have few sessions.
+                let page = rest.prefix(1)
+                return .init(
+                    sessions: page.map {
+                        Auth.Sessions.Entry(session: $0, provider: "password", createdAt: 0, usedAt: 0)
+                    }, after: rest.count > page.count ? page.last : nil)
+            }
+        }
     }
 
     /// Its events.
@@ -72,22 +93,9 @@ public final class FakeAuth: Sendable {
             return account
         }
         router.handle(Auth.Sessions.List.self) { request, _ in
-            try holder.state.withLock { state in
-                if let uid = request.uid {
-                    if request.after == nil { state.sessionLists[uid, default: 0] += 1 }
-                    if state.failing.contains(uid) { throw RPCError.internalError }
-                }
-                guard let sessions = request.uid.flatMap({ state.sessions[$0] }) else {
-                    throw RPCError.notFound(reason: "USER_NOT_FOUND", "There is no such account")
-                }
-                let rest = sessions.sorted().filter { session in request.after.map { session > $0 } ?? true }
-                // Small pages, as above.
-                let page = rest.prefix(1)
-                return .init(
-                    sessions: page.map {
-                        Auth.Sessions.Entry(session: $0, provider: "password", createdAt: 0, usedAt: 0)
-                    }, after: rest.count > page.count ? page.last : nil)
-            }
+            let list = Result { try holder.list(request) }
+            if let uid = request.uid { await holder.state.withLock { $0.beforeSessionList }(uid) }
+            return try list.get()
         }
         var configuration = RPCServerConfiguration(service: "auth", version: "0")
         configuration.methods = [
@@ -167,6 +175,11 @@ public final class FakeAuth: Sendable {
     /// The sessions of an account; nil: there is no such account.
     public func setSessions(_ uid: String, _ sessions: [String]?) {
         holder.state.withLock { $0.sessions[uid] = sessions }
+    }
+
+    /// What the responses to requests for sessions wait for, which say how it was before; called with the user.
+    public func holdSessions(_ wait: @escaping @Sendable (_ uid: String) async -> Void) {
+        holder.state.withLock { $0.beforeSessionList = wait }
     }
 
     /// Users whose sessions cannot be listed.

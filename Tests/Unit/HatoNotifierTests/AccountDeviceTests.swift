@@ -216,6 +216,67 @@ struct AccountDeviceTests {
         await auth.stop()
     }
 
+    /// An event says that it came, while the response of auth is older.
+    @Test func aUserThatComesWhileAuthIsAskedStays() async throws {
+        let (auth, store, gate) = (try await FakeAuth.start(), try MemoryStore(), Gate())
+        try await missEvents(auth, in: store)
+        try await subscribe(["a"], in: store)
+        try await write(["b/app"], in: store)
+        auth.setSessions("b", ["app"])
+        auth.holdSessions { if $0 == "a" { await gate.pass() } }
+        try await run(auth, on: store) { _ in
+            try await eventually("auth was asked") { auth.sessionLists["a"] == 1 }
+            auth.setSessions("a", [])
+            try await auth.write(FakeEvent(.created, "a"), FakeEvent(.signedOut, "b", session: "app"))
+            try await eventually("the events are handled") { try devices(store).isEmpty }
+            gate.open()
+            try await eventually("auth was asked about all") { try store.snapshot().count(.reconciliation) == 0 }
+            #expect(auth.sessionLists["a"] == 2)
+            #expect(try store.snapshot().count(.former) == 0 && store.snapshot().count(.gone) == 0)
+            #expect(try TopicReading(store.snapshot()).users(of: "t", after: nil, limit: 9) == ["a"])
+        }
+        await auth.stop()
+    }
+
+    @Test func aUserThatIsThereAgainCountsThoughItsEventWasMissed() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await missEvents(auth, in: store)
+        _ = try await store.write { transaction in
+            var writes = RecordWrites()
+            _ = try GoneUsers.begin("a", at: 1, in: transaction, &writes)
+            try writes.apply(to: transaction)
+        }
+        try await subscribe(["a"], in: store)
+        auth.setSessions("a", [])
+        try await run(auth, on: store) { notifier in
+            try await eventually("auth was asked") { try store.snapshot().count(.former) == 0 }
+            let set = Notifier.Badges.Set(thread: "c1", count: 2, uid: "a")
+            #expect(try await notifier.client.call(set).badge == 2)
+        }
+        await auth.stop()
+    }
+
+    @Test func keysThatCannotBeReadStopNothing() async throws {
+        let (auth, store) = (try await FakeAuth.start(), try MemoryStore())
+        try await missEvents(auth, in: store)
+        try await write(["a/app", "c/app"], in: store)
+        _ = try await store.write { transaction in
+            var writes = RecordWrites()
+            // Without a device, and without a user.
+            writes.put(RecordKey(.deviceOfUser).with("b"))
+            writes.put(RecordKey(.deviceOfUser).with(ArraySlice<UInt8>([0x62, 0xFF, 0, 1])))
+            try writes.apply(to: transaction)
+        }
+        try await run(auth, on: store) { _ in
+            try await eventually("the devices are gone") { try devices(store).isEmpty }
+            try await eventually("auth was asked about all") { try store.snapshot().count(.reconciliation) == 0 }
+            try await write(["b/app"], in: store)
+            try await auth.write(FakeEvent(.signedOut, "b", session: "app"))
+            try await eventually("events are handled") { try devices(store).isEmpty }
+        }
+        await auth.stop()
+    }
+
     /// Members of a room may go on counting for a user that is gone.
     @Test func nothingIsCountedForAUserThatIsGoneUntilItIsThereAgain() async throws {
         let (auth, store) = (try await FakeAuth.start(), try MemoryStore())

@@ -117,7 +117,8 @@ import Testing
         let error = await #expect(throws: ResponseRefusal.self) {
             try await outbox.change { try responding.apply(to: &$0) }
         }
-        #expect(error == .refusedUser("user_not_found"))
+        #expect(error == .refusedUser("user_not_found", isByToken: false))
+        #expect(error?.rpcError.message.contains("replyToken") == false && error?.rpcError.data["parameter"] == nil)
         // Nor does the tree.
         try await outbox.change { try ThreadSteps.setCount(2, of: UserThread(uid: "a", thread: "c1"), in: &$0) }
         #expect(try outbox.store.snapshot().count(.badge) == 0 && outbox.store.snapshot().count(.response) == 0)

@@ -88,6 +88,7 @@ final class AccountDevices: AccountDependents {
         }
         var (devices, writes): ([DeviceRecord], RecordWrites) = ([], RecordWrites())
         for (uid, end) in ends {
+            if end.isWhole || end.isBack { reconciliation.accountChanged(uid) }
             if end.isWhole { _ = try GoneUsers.begin(uid, at: outbox.time.now(), in: rows, &writes) }
             if end.isBack, try end.isWhole || GoneUsers.isGone(uid, in: rows) { GoneUsers.cameBack(uid, &writes) }
             if !end.isWhole {

@@ -2,6 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 import Logging
+import Synchronization
 
 /// Asks auth about each user that has devices of a session, preferences, topics or counts, after events were missed,
 /// and removes what is left of users and sessions that are no more.
@@ -17,6 +18,8 @@ final class AccountReconciliation: Sendable {
     private let removed: @Sendable (Removed) -> Void
     /// Rings when there may be users to ask about.
     private let bell = Bell()
+    /// The user about whom auth is being asked, and whether the account came or went since.
+    private let asked = Mutex<(uid: String, hasChanged: Bool)>(("", false))
 
     /// Users that are kept to be tried again; with so many, no others are asked about.
     private static let failedMax = 64
@@ -32,6 +35,9 @@ final class AccountReconciliation: Sendable {
         /// Whether the user is gone: the other rows are still to be removed.
         var isWhole = false
     }
+
+    /// What auth said of a user may not be so any more.
+    private struct ChangedMeanwhile: Error {}
 
     /// - Parameter auth: with a service key for `auth.sessions.list`.
     init(
@@ -50,6 +56,12 @@ final class AccountReconciliation: Sendable {
             try writes.apply(to: transaction)
         }
         bell.ring()
+    }
+
+    /// The account of a user came or went: what auth said of it before does not count. To be called in the transaction
+    /// that handles the event.
+    func accountChanged(_ uid: String) {
+        asked.withLock { if $0.uid == uid { $0.hasChanged = true } }
     }
 
     /// Asks about users that are left, until the task is cancelled.
@@ -127,19 +139,23 @@ final class AccountReconciliation: Sendable {
             note(error)
         } catch {
             try Task.checkCancellation()
-            note(error)
+            if !(error is ChangedMeanwhile) { note(error) }
             if !record.failed.contains(uid) { record.failed.append(uid) }
         }
     }
 
     private func reconcile(_ uid: String) async throws -> Removed {
+        asked.withLock { $0 = (uid, false) }
         // What is registered after auth was asked has a newer session.
-        let known = try await outbox.store.read { try $0.devices(of: uid) }.filter { $0.session != nil }
+        let (known, wasGone) = try await outbox.store.read { rows in
+            (try rows.devices(of: uid).filter { $0.session != nil }, try GoneUsers.isGone(uid, in: rows))
+        }
         let sessions = try await sessions(of: uid)
         let ended = known.filter { $0.session.map((sessions ?? []).contains) == false }
-        guard !ended.isEmpty || sessions == nil else { return Removed() }
+        guard !ended.isEmpty || sessions == nil || wasGone else { return Removed() }
         let now = outbox.time.now()
-        return try await outbox.store.write { transaction in
+        return try await outbox.store.write { [self] transaction in
+            guard !asked.withLock({ $0.hasChanged }) else { throw ChangedMeanwhile() }
             var (gone, writes) = (Removed(), RecordWrites())
             let devices = try transaction.devices(of: uid)
             for device in devices
@@ -151,6 +167,7 @@ final class AccountReconciliation: Sendable {
             if sessions == nil, gone.devices.count == devices.count {
                 gone.isWhole = try GoneUsers.begin(uid, at: now, in: transaction, &writes)
             }
+            if sessions != nil, wasGone { GoneUsers.cameBack(uid, &writes) }
             let isOfAccount = try PreferenceReading(transaction).record(of: uid)?.isOfAccount == true
             try writes.apply(to: transaction)
             if sessions == nil, isOfAccount { PreferenceRows.remove(of: uid, in: transaction) }
@@ -217,7 +234,8 @@ struct ReconciliationRecord: FieldObject, Hashable {
             }
         }
 
-        /// The first user behind `uid` among rows whose keys have the user behind `prefix`.
+        /// The first user behind `uid` among rows whose keys have the user behind `prefix`. Keys that cannot be read
+        /// are passed over.
         private static func nextUser(
             _ prefix: RecordKey, after uid: String?, in rows: some StoreReading
         ) throws -> String? {
@@ -229,7 +247,7 @@ struct ReconciliationRecord: FieldObject, Hashable {
                 // It passes over one byte, the letter of a table.
                 var reader = RecordKeyReader(key.copied.dropFirst(prefix.bytes.count - 1))
                 next = reader.text()
-                return .stop
+                return next == nil ? .next : .stop
             }
             return next
         }

@@ -402,12 +402,12 @@ extension StoreReading {
         try deviceKeys(of: uid).compactMap { try readable(DeviceRecord.self, $0) }
     }
 
+    /// A row whose key cannot be read leads to no device.
     func deviceKeys(of uid: String) throws -> [RecordKey] {
         let prefix = RecordKey(.deviceOfUser).with(uid)
-        return try rows(prefix).map { row in
+        return try rows(prefix).compactMap { row in
             var reader = RecordKeyReader(row.key.bytes)
-            guard reader.text() != nil, let device = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
-            return DeviceRecord.key(device)
+            return reader.text().flatMap { _ in reader.text() }.map { DeviceRecord.key($0) }
         }
     }
 }

@@ -58,7 +58,7 @@ struct Responding: Sendable {
         }
         // What it did may have come before what auth said.
         if try GoneUsers.isGone(responder.uid, in: draft.transaction) {
-            throw ResponseRefusal.refusedUser("user_not_found")
+            throw ResponseRefusal.refusedUser("user_not_found", isByToken: responder.isByToken)
         }
         let device = try device(draft.transaction)
         if case .report(let report) = choice {
@@ -237,8 +237,8 @@ enum ResponseRefusal: Error, Sendable, Hashable {
     case alreadyResponded(action: String)
     case tooManyEffects(Int)
     case tooManyReports(Int)
-    /// With the reason of an `EffectRefusal`.
-    case refusedUser(String)
+    /// With the reason of an `EffectRefusal`; `isByToken`: of a reply token.
+    case refusedUser(String, isByToken: Bool)
 }
 
 extension ResponseRefusal: RPCErrorConvertible {
@@ -255,7 +255,9 @@ extension ResponseRefusal: RPCErrorConvertible {
             .unauthenticated(
                 reason: "reply_token_revoked", "The device of the replyToken is not the user's any more",
                 at: "replyToken")
-        case .refusedUser(let reason):
+        case .refusedUser(let reason, isByToken: false):
+            .unauthenticated(reason: reason, "The account of the user is deleted; sign in with one that is there")
+        case .refusedUser(let reason, isByToken: true):
             .unauthenticated(reason: reason, "The user of the replyToken is disabled or deleted", at: "replyToken")
         case .tokenOfOther:
             .invalidArgument(

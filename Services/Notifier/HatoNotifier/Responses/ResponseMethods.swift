@@ -69,7 +69,7 @@ struct ResponseMethods: NotifierMethods {
     /// again.
     private func requireAccount(_ uid: String) async throws {
         do { _ = try await service.accounts?.current.user(uid) } catch let refusal as EffectRefusal {
-            throw ResponseRefusal.refusedUser(refusal.reason)
+            throw ResponseRefusal.refusedUser(refusal.reason, isByToken: true)
         } catch is RPCError {}
     }
 }
