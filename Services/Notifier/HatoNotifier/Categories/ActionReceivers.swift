@@ -3,8 +3,8 @@ import HatoPush
 import HatoStorage
 
 /// The receivers of the effects `webhook` of a category: each URL is a device without a user, with a signing secret,
-/// the same one for all categories. It goes with the last category that names it; once a notification had that one,
-/// not before all reports to it have ended (`UnnamedReceivers`).
+/// the same one for all categories. It goes with the last category that names it, but not before all reports to it have
+/// ended (`UnnamedReceivers`).
 struct ActionReceivers: Sendable {
     private let category: Notifier.Category
     /// Devices for URLs that have none, in the order of the actions.
@@ -43,19 +43,23 @@ struct ActionReceivers: Sendable {
         return outcome
     }
 
+    /// Effects that one transaction looks at.
+    private static let effectsMax = 1_024
+
     /// The category goes, with the receivers that no other category and none of `urls` names. Returns their devices.
+    ///
+    /// A receiver for which reports wait stays: they are of a category that named it before (`UnnamedReceivers`).
     static func remove(
         of category: Notifier.Category, besides urls: Set<String> = [], in draft: inout OutboxDraft
     ) throws -> [String] {
+        let (rows, uses) = (draft.transaction, ReceiverUses(draft.transaction))
         var going = category.webhooks.subtracting(urls)
+        guard !going.isEmpty, let named = try uses.urlsOfCategories(besides: category.id) else { return [] }
+        going.subtract(named)
         guard !going.isEmpty else { return [] }
-        for row in try draft.transaction.rows(RecordKey(.category)) where row.key != CategoryRecord.key(category.id) {
-            let other = try? RecordCodec.decode(CategoryRecord.self, row.value, key: row.key.bytes)
-            // What one names that cannot be read is not known.
-            guard let other else { return [] }
-            going.subtract(other.category.webhooks)
-        }
-        let devices = try going.sorted().compactMap { try draft.transaction.device(at: DeviceRecord.receiverKey($0)) }
+        going.subtract(try uses.urlsOfEffects(among: going, upTo: effectsMax))
+        let devices = try going.sorted().compactMap { try rows.device(at: DeviceRecord.receiverKey($0)) }
+            .filter { try !uses.hasDeliveries(waitingFor: $0) }
         for device in devices { device.delete(in: &draft.writes) }
         return devices.map(\.device)
     }
@@ -67,37 +71,84 @@ struct UnnamedReceivers {
 
     /// Receivers of one transaction.
     private static let pageMax = 256
+    /// Effects that are looked at; while more are not done, all receivers stay.
+    private static let effectsMax = 65_536
 
     /// Removes those of these devices that no category names and that no report can be for any more.
     func remove(among devices: [RecordKey]) async throws {
-        for page in devices.pages(of: Self.pageMax) {
-            let gone = try await outbox.change { draft in try Self.remove(among: Array(page), in: &draft) }
+        guard !devices.isEmpty else { return }
+        let unnamed = try await outbox.store.read { try Self.unnamed(among: devices, in: $0) }
+        for page in unnamed.pages(of: Self.pageMax) {
+            let gone = try await outbox.change { draft in try Self.remove(Array(page), in: &draft) }
             outbox.metrics.devicesRemoved(gone, because: .unnamed)
         }
     }
 
-    private static func remove(among devices: [RecordKey], in draft: inout OutboxDraft) throws -> Int {
-        let rows = draft.transaction
-        // An effect that is not done yet may be a report to any of them.
-        guard try rows.count(.effect, upTo: 1) == 0 else { return 0 }
-        var named: Set<String> = []
-        for row in try rows.rows(RecordKey(.category)) {
-            // What one names that cannot be read is not known.
-            guard let record = try? RecordCodec.decode(CategoryRecord.self, row.value, key: row.key.bytes) else {
-                return 0
-            }
-            named.formUnion(record.category.webhooks)
+    private static func unnamed(among devices: [RecordKey], in rows: some StoreReading) throws -> [DeviceRecord] {
+        let uses = ReceiverUses(rows)
+        guard let named = try uses.urlsOfCategories() else { return [] }
+        let unnamed = try devices.compactMap { try rows.readable(DeviceRecord.self, $0) }.filter { device in
+            try device.isReceiver && !named.contains(device.url ?? "") && !uses.hasDeliveries(waitingFor: device)
         }
+        guard !unnamed.isEmpty else { return [] }
+        let reported = try uses.urlsOfEffects(among: Set(unnamed.compactMap(\.url)), upTo: effectsMax)
+        return unnamed.filter { !reported.contains($0.url ?? "") }
+    }
+
+    private static func remove(_ devices: [DeviceRecord], in draft: inout OutboxDraft) throws -> Int {
+        let (rows, uses) = (draft.transaction, ReceiverUses(draft.transaction))
+        guard let named = try uses.urlsOfCategories() else { return 0 }
         var count = 0
-        for key in devices {
-            guard let device = try rows.readable(DeviceRecord.self, key), device.isReceiver,
-                !named.contains(device.url ?? ""),
-                try rows.keys(RecordKey(.lane).with(device.device), limit: 1).isEmpty
+        for former in devices {
+            // An effect may be for one that a category named since, if only for a while.
+            guard let device = try rows.readable(DeviceRecord.self, former.key), device.lastSeen == former.lastSeen,
+                !named.contains(device.url ?? ""), try !uses.hasDeliveries(waitingFor: device)
             else { continue }
             device.delete(in: &draft.writes)
             count += 1
         }
         return count
+    }
+}
+
+/// What receivers are kept for.
+private struct ReceiverUses {
+    let rows: any StoreReading
+
+    init(_ rows: any StoreReading) { self.rows = rows }
+
+    /// The URLs that categories name, but for one of them; nil when a category cannot be read, since it is not known
+    /// what it names.
+    func urlsOfCategories(besides id: String? = nil) throws -> Set<String>? {
+        let own = id.map { CategoryRecord.key($0) }
+        var urls: Set<String> = []
+        for row in try rows.rows(RecordKey(.category)) where row.key != own {
+            guard let record = try? RecordCodec.decode(CategoryRecord.self, row.value, key: row.key.bytes) else {
+                return nil
+            }
+            urls.formUnion(record.category.webhooks)
+        }
+        return urls
+    }
+
+    /// Those of the URLs to which effects report that are not done yet; all of them when more effects than `limit` are
+    /// not done. Effects that cannot be read will not be done.
+    func urlsOfEffects(among urls: Set<String>, upTo limit: Int) throws -> Set<String> {
+        var (found, count): (Set<String>, Int) = ([], 0)
+        try rows.scan(KeyRange(prefix: RecordKey(.effect).bytes), reverse: false) { key, value in
+            count += 1
+            guard count <= limit else { return .stop }
+            let effect = try? RecordCodec.decode(EffectRecord.self, value.copied, key: key.copied)
+            if let effect, effect.kind == .webhook, let url = effect.value.string, urls.contains(url) {
+                found.insert(url)
+            }
+            return .next
+        }
+        return count > limit ? urls : found
+    }
+
+    func hasDeliveries(waitingFor device: DeviceRecord) throws -> Bool {
+        try !rows.keys(RecordKey(.lane).with(device.device), limit: 1).isEmpty
     }
 }
 

@@ -11,10 +11,10 @@ struct SilentDevices {
     /// Removes phones and browsers that were not registered again for `deviceSilence`, with what waits for them.
     /// Webhooks of users stay: they are registered once, and are disabled when they fail.
     func remove() async throws {
-        var after: RecordKey?
+        var (after, receivers): (RecordKey?, [RecordKey]) = (nil, [])
         while true {
             let latest = outbox.time.now() - outbox.policy.deviceSilence.milliseconds
-            let (keys, silent, receivers) = try await outbox.store.read { [after] snapshot in
+            let (keys, silent, found) = try await outbox.store.read { [after] snapshot in
                 let rows = try snapshot.rows(RecordKey(.device), after: after, limit: Self.pageMax)
                 let devices = rows.compactMap { row in
                     try? RecordCodec.decode(DeviceRecord.self, row.value, key: row.key.bytes)
@@ -22,7 +22,7 @@ struct SilentDevices {
                 let silent = devices.filter { $0.isSilent(since: latest) }
                 return (rows.map(\.key), silent.map(\.key), devices.filter(\.isReceiver).map(\.key))
             }
-            try await UnnamedReceivers(outbox: outbox).remove(among: receivers)
+            receivers += found
             if !silent.isEmpty {
                 let gone = try await outbox.change { draft in
                     try silent.compactMap { key -> String? in
@@ -37,9 +37,10 @@ struct SilentDevices {
                 outbox.metrics.devicesRemoved(gone.count, because: .silent)
                 for device in gone { try await outbox.dropDeliveries(of: device) }
             }
-            guard keys.count == Self.pageMax, let last = keys.last else { return }
+            guard keys.count == Self.pageMax, let last = keys.last else { break }
             after = last
         }
+        try await UnnamedReceivers(outbox: outbox).remove(among: receivers)
     }
 }
 
