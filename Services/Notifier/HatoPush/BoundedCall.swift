@@ -8,7 +8,7 @@ struct BoundedCall: Sendable {
     /// From connecting to the status and the headers of the response.
     var timeout: Duration
     /// From there to the end of its body: what has not come until then is not read, and costs the connection.
-    var bodyTimeout: Duration
+    var bodies: BodyTimeLimit
     /// Of the body; a longer one is read up to here and costs its connection.
     var bodyBytesMax: Int
 
@@ -58,24 +58,11 @@ struct BoundedCall: Sendable {
 
     /// Reads the body up to the limits, so that the connection can be used again.
     private func bytes(of body: HTTPClientResponse.Body) async -> [UInt8] {
-        await withTaskGroup { group in
-            group.addTask { await beginning(of: body) }
-            // The deadline of the call does not apply to the body.
-            group.addTask { () -> [UInt8]? in
-                try? await Task.sleep(for: bodyTimeout)
-                return nil
-            }
-            // The one that ends first ends the other one.
-            var bytes: [UInt8]?
-            for await ended in group {
-                bytes = bytes ?? ended
-                group.cancelAll()
-            }
-            return bytes ?? []
-        }
+        // The deadline of the call does not apply to the body.
+        await bodies.bytes { await beginning(of: body) }
     }
 
-    private func beginning(of body: HTTPClientResponse.Body) async -> [UInt8]? {
+    private func beginning(of body: HTTPClientResponse.Body) async -> [UInt8] {
         var bytes: [UInt8] = []
         do {
             for try await part in body {

@@ -290,7 +290,7 @@ private actor RequestCount {
 
 @Suite(.timeLimit(.minutes(10))) struct ReplaceableClientTests {
     private func outcome(_ client: ReplaceableClient, port: Int, _ timeout: Duration) async -> String {
-        let call = BoundedCall(timeout: timeout, bodyTimeout: .seconds(60), bodyBytesMax: 100)
+        let call = BoundedCall(timeout: timeout, bodies: BodyTimeLimit(.seconds(60)), bodyBytesMax: 100)
         do {
             let post = BoundedCall.Post(url: "http://127.0.0.1:\(port)/", body: [])
             let response = try await client.response(call, post)

@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoModel
 import HatoPush
 import HatoRPC
@@ -12,6 +13,8 @@ actor Dispatcher {
     private let channels: [Notifier.Platform: any Channel]
     private let results: ResultWriter
     private let notices: ThrottledNotices
+    /// Where attempts run.
+    private let loop = ClientLoop()
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
@@ -52,6 +55,16 @@ actor Dispatcher {
         outbox.onDue { [weak self] due in self?.wake(due) }
         outbox.pushServices.onResume { [weak self] in self?.wake() }
         wake()
+        await withTaskExecutorPreference(loop) { await work() }
+    }
+
+    /// Begins no more attempts; `run` returns when those in flight have ended.
+    func stop() {
+        isStopping = true
+        wake()
+    }
+
+    private func work() async {
         await withDiscardingTaskGroup { group in
             for await _ in ticks {
                 if isStopping { break }
@@ -59,12 +72,6 @@ actor Dispatcher {
             }
             timer?.cancel()
         }
-    }
-
-    /// Begins no more attempts; `run` returns when those in flight have ended.
-    func stop() {
-        isStopping = true
-        wake()
     }
 
     private func leaseWhatIsDue(_ group: inout DiscardingTaskGroup) async {
@@ -129,7 +136,7 @@ actor Dispatcher {
         let number = slots.began(lease.group, at: outbox.time.now())
         let channel = channels[lease.platform]
         // Unstructured: it can be ended on its own. The task that waits for it belongs to `run`.
-        let call = Task {
+        let call = Task(executorPreference: loop) {
             Failpoint.pushBeforeAttempt.pass()
             return await channel?.deliver(lease.delivery)
                 ?? .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)

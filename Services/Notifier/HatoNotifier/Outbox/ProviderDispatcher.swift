@@ -1,3 +1,4 @@
+import HatoFetch
 import HatoModel
 import HatoPush
 import HatoRPC
@@ -30,7 +31,9 @@ final class ProviderDispatcher: Sendable {
     /// Works until `stop`; then finishes the attempts in flight.
     func run() async {
         await withDiscardingTaskGroup { group in
-            for await dispatcher in begun { group.addTask { await dispatcher.run() } }
+            for await dispatcher in begun {
+                group.addTask(executorPreference: ClientLoop()) { await dispatcher.run() }
+            }
         }
     }
 

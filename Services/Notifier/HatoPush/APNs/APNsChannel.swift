@@ -37,6 +37,7 @@ public struct APNsChannel: Channel {
 
     public let platform = Notifier.Platform.apns
     private let limits: Limits
+    private let bodies: BodyTimeLimit
     private let links: APNsLinks
     private let tokens = APNsProviderTokens()
     private let userAgent: String
@@ -46,6 +47,7 @@ public struct APNsChannel: Channel {
     /// A channel without credentials; `now` in milliseconds since 1970.
     public init(limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64) {
         self.limits = limits
+        bodies = BodyTimeLimit(limits.bodyTimeout)
         self.now = now
         userAgent = "hato-notifier/\(version)"
         var configuration = HTTPClient.Configuration()
@@ -177,7 +179,7 @@ public struct APNsChannel: Channel {
         for (name, value) in request.headers { headers.add(name: name, value: value) }
         let post = BoundedCall.Post(url: target.link.url + request.path, headers: headers, body: request.payload)
         let call = BoundedCall(
-            timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
+            timeout: limits.timeout, bodies: bodies, bodyBytesMax: limits.responseBytesMax)
         let time = now()
         do {
             let received = try await target.link.response(call, post) { APNsResponse($0, now: time).isShutdown }

@@ -35,6 +35,7 @@ public struct FCMChannel: Channel {
 
     public let platform = Notifier.Platform.fcm
     private let limits: Limits
+    private let bodies: BodyTimeLimit
     private let client: ReplaceableClient
     private let userAgent: String
     private let now: @Sendable () -> Int64
@@ -43,6 +44,7 @@ public struct FCMChannel: Channel {
     /// A channel without credentials; `now` in milliseconds since 1970.
     public init(limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64) {
         self.limits = limits
+        bodies = BodyTimeLimit(limits.bodyTimeout)
         self.now = now
         userAgent = "hato-notifier/\(version)"
         var configuration = HTTPClient.Configuration()
@@ -163,7 +165,7 @@ public struct FCMChannel: Channel {
             "content-type": "application/json", "authorization": "Bearer \(token)", "user-agent": userAgent,
         ]
         let post = BoundedCall.Post(url: send.url, headers: headers, body: send.body)
-        let call = BoundedCall(timeout: left, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
+        let call = BoundedCall(timeout: left, bodies: bodies, bodyBytesMax: limits.responseBytesMax)
         do {
             let received = FCMReceived(try await client.response(call, post))
             return FCMResponse(received, secrets: [token, send.name], now: now() / 1_000).decision
@@ -176,7 +178,7 @@ public struct FCMChannel: Channel {
         let source = FCMTokenSource(
             account: account, client: client,
             call: BoundedCall(
-                timeout: limits.tokenTimeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax),
+                timeout: limits.tokenTimeout, bodies: bodies, bodyBytesMax: limits.responseBytesMax),
             userAgent: userAgent, now: now)
         let start = ContinuousClock.now
         return FCMAccessTokens(elapsed: { .now - start }, fetch: { await source.token() })

@@ -45,6 +45,7 @@ public struct WebPushChannel: Channel {
     public let platform = Notifier.Platform.webpush
     private let guards: Guards
     private let limits: Limits
+    private let bodies: BodyTimeLimit
     private let clients: PinnedClients
     private let userAgent: String
     private let now: @Sendable () -> Int64
@@ -54,6 +55,7 @@ public struct WebPushChannel: Channel {
     public init(_ guards: Guards, limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64) {
         self.guards = guards
         self.limits = limits
+        bodies = BodyTimeLimit(limits.bodyTimeout)
         self.now = now
         userAgent = "hato-notifier/\(version)"
         var configuration = HTTPClient.Configuration()
@@ -146,7 +148,7 @@ public struct WebPushChannel: Channel {
 
     private func call(_ post: BoundedCall.Post, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
-            timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.responseBytesMax)
+            timeout: limits.timeout, bodies: bodies, bodyBytesMax: limits.responseBytesMax)
         do {
             let response = try await clients.response(call, post, to: admitted)
             let answer = WebPushResponse(

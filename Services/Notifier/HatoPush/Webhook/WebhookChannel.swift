@@ -30,6 +30,7 @@ public struct WebhookChannel: Channel {
     public let platform = Notifier.Platform.webhook
     private let addressGuard: AddressGuard
     private let limits: Limits
+    private let bodies: BodyTimeLimit
     private let clients: PinnedClients
     private let userAgent: String
     private let now: @Sendable () -> Int64
@@ -48,6 +49,7 @@ public struct WebhookChannel: Channel {
     ) {
         self.addressGuard = addressGuard
         self.limits = limits
+        bodies = BodyTimeLimit(limits.bodyTimeout)
         self.now = now
         userAgent = "hato-notifier/\(version)"
         var configuration = client
@@ -109,7 +111,7 @@ public struct WebhookChannel: Channel {
 
     private func call(_ post: BoundedCall.Post, to admitted: AddressGuard.Admitted) async -> DeliveryOutcome {
         let call = BoundedCall(
-            timeout: limits.timeout, bodyTimeout: limits.bodyTimeout, bodyBytesMax: limits.answerBytesMax)
+            timeout: limits.timeout, bodies: bodies, bodyBytesMax: limits.answerBytesMax)
         do {
             let response = try await clients.response(call, post, to: admitted)
             let answer = WebhookResponse(

@@ -1,0 +1,18 @@
+import AsyncHTTPClient
+import NIOCore
+
+/// Runs tasks on the thread of one event loop of the HTTP clients: a task that makes requests changes its thread neither
+/// for the request nor for its response, and no thread sleeps and wakes in between.
+///
+/// What runs here must not block, and what takes long keeps connections waiting.
+public final class ClientLoop: TaskExecutor {
+    private let loop: any EventLoop
+
+    /// One of the loops, another one each time.
+    public init() { loop = HTTPClient.defaultEventLoopGroup.next() }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
