@@ -15,7 +15,10 @@ import Testing
 
     private func damage(_ key: RecordKey, in store: any Store) async throws {
         _ = try await store.write { transaction in
-            transaction.put(key.bytes.span, [0x7B, 0x22].span)
+            // As all parts of the notifier write: what is known of a device is forgotten.
+            var writes = RecordWrites()
+            writes.put(key, bytes: [0x7B, 0x22])
+            try writes.apply(to: transaction)
         }
     }
 

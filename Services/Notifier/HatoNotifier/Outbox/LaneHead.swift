@@ -46,7 +46,7 @@ extension LaneHead {
             draft.writes.delete(row.key)
             return nil
         }
-        let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
+        let device = try transaction.device(delivery.device)
         guard let device, device.state == .active else {
             _ = delivery.machine.deviceWentAway(nil, at: draft.now)
             try draft.finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }

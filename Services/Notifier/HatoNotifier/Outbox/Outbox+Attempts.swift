@@ -75,7 +75,7 @@ private struct AttemptRecording {
         let dueKey = delivery.dueKey
         let former =
             if let known = known[delivery.device] { known } else {
-                try transaction.readable(DeviceRecord.self, DeviceRecord.key(delivery.device))
+                try transaction.readableDevice(delivery.device)
             }
         var (device, ended) = (former, ended)
         if case .rejected(let response) = ended.outcome, delivery.digest != nil,

@@ -124,6 +124,7 @@ final class Outbox: Sendable {
                 if draft.enteredCount > 0 { try draft.dropExcess(waitingMax, policy) }
                 try draft.texts.settle(transaction, &draft.writes)
                 try draft.writes.apply(to: transaction)
+                transaction.beginKnownDevices()
                 return (outcome, draft.effects)
             }
         }

@@ -44,14 +44,17 @@ extension OutboxDraft {
 
     /// A user's devices that can be read.
     mutating func devices(of uid: String) throws -> [DeviceRecord] {
-        var devices: [DeviceRecord] = []
+        if let known = transaction.knownDevices?.devices(of: uid) { return known }
+        var (devices, isWhole): ([DeviceRecord], Bool) = ([], true)
         for key in try transaction.deviceKeys(of: uid) {
             do {
                 if let device = try transaction.record(DeviceRecord.self, key) { devices.append(device) }
             } catch is UnreadableRecord {
                 try setAside(key)
+                isWhole = false
             }
         }
+        if isWhole { transaction.knownDevices?.remember(devices, of: uid) }
         return devices
     }
 }

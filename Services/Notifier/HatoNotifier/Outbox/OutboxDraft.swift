@@ -119,7 +119,8 @@ struct OutboxDraft {
         delivery.sequenceVersion = transaction.nextVersion
         delivery.sequenceIndex = sequenceIndex
         sequenceIndex += 1
-        var present = try lane(delivery.lane)
+        // What waits for a user stands in its lanes.
+        var present = waiting.count(of: delivery.owner) == 0 ? [] : try lane(delivery.lane)
         if delivery.replaces {
             for (index, former) in present.enumerated() where former.machine.state == .pending {
                 let isHead = index == 0
@@ -178,6 +179,7 @@ struct OutboxDraft {
         writes.delete(dueKey)
         writes.delete(delivery.leasedKey)
         leaveLane(delivery)
+        if waiting.count(of: delivery.owner) == 0 { return nil }
         var last = delivery.laneKey
         while let row = try transaction.rows(delivery.lane.prefix, after: last, limit: 1).first {
             last = row.key

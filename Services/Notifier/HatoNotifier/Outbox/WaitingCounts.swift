@@ -97,6 +97,9 @@ final class WaitingCounts: Sendable {
         }
     }
 
+    /// How much waits for a user.
+    func count(of user: UserDigest) -> Int { state.withLock { -($0.users.priority(of: user) ?? 0) } }
+
     /// The user with the most, of those that are not in `others`.
     func longest(besides others: Set<UserDigest>) -> UserDigest? {
         state.withLock { state in

@@ -98,7 +98,9 @@ struct RecordWrites {
 
     /// Writes everything, in the order it was said. Throws when the store would refuse it.
     func apply(to transaction: any StoreTransaction) throws {
+        let knownDevices = transaction.knownDevices
         for write in writes {
+            knownDevices?.forget(write.key)
             let key = write.key.bytes
             guard key.count <= StoreLimits.keyBytesMax else { throw StoreError.keyTooLong(bytes: key.count) }
             if let value = write.value {
