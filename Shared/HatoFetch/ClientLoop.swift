@@ -8,8 +8,15 @@ import NIOCore
 public final class ClientLoop: TaskExecutor {
     private let loop: any EventLoop
 
+    private init(_ loop: any EventLoop) { self.loop = loop }
+
     /// One of the loops, another one each time.
-    public init() { loop = HTTPClient.defaultEventLoopGroup.next() }
+    public convenience init() { self.init(HTTPClient.defaultEventLoopGroup.next()) }
+
+    /// One for each loop; there is at least one.
+    public static var all: [ClientLoop] {
+        HTTPClient.defaultEventLoopGroup.makeIterator().map { ClientLoop($0) }
+    }
 
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -3,42 +3,24 @@ import Synchronization
 /// How long reading the body of a response may take. One timer watches all that are read, where one for each costs more
 /// than the reading.
 final class BodyTimeLimit: Sendable {
-    private enum Reading {
-        /// The caller does not wait yet.
-        case begun
-        case watched(CheckedContinuation<Void, Never>)
-
-        func resume() {
-            if case .watched(let caller) = self { caller.resume() }
-        }
+    private struct Reading {
+        /// Its time is over then.
+        var end: ContinuousClock.Instant
+        /// Nil: the caller does not wait yet.
+        var caller: CheckedContinuation<Void, Never>?
     }
 
     private struct State {
         var number = 0
-        /// Those that began since the timer fired last, by number, until they end.
-        var newer: [Int: Reading] = [:]
-        /// Those before.
-        var older: [Int: Reading] = [:]
+        /// Those that have not ended, by number.
+        var readings: [Int: Reading] = [:]
         var hasTimer = false
-
-        mutating func remove(_ number: Int) -> Reading? {
-            newer.removeValue(forKey: number) ?? older.removeValue(forKey: number)
-        }
-
-        /// Returns whether it has not ended.
-        mutating func watch(_ number: Int, _ continuation: CheckedContinuation<Void, Never>) -> Bool {
-            if newer[number] != nil {
-                newer[number] = .watched(continuation)
-            } else if older[number] != nil {
-                older[number] = .watched(continuation)
-            } else {
-                return false
-            }
-            return true
-        }
     }
 
-    /// At most; at least half of it.
+    /// How often the timer looks within the limit.
+    private static let looks = 8
+
+    /// At most; at least seven eighths of it.
     let limit: Duration
     private let state = Mutex(State())
 
@@ -59,9 +41,10 @@ final class BodyTimeLimit: Sendable {
     }
 
     private func begin() -> Int {
+        let end = ContinuousClock.now + limit * (Self.looks - 1) / Self.looks
         let (number, isFirst) = state.withLock { state in
             state.number &+= 1
-            state.newer[state.number] = .begun
+            state.readings[state.number] = Reading(end: end)
             defer { state.hasTimer = true }
             return (state.number, !state.hasTimer)
         }
@@ -74,27 +57,36 @@ final class BodyTimeLimit: Sendable {
     private func isEnded(_ number: Int) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if !state.withLock({ $0.watch(number, continuation) }) { continuation.resume() }
+                let isEnded = state.withLock { state in
+                    guard !Task.isCancelled, state.readings[number] != nil else { return true }
+                    state.readings[number]?.caller = continuation
+                    return false
+                }
+                if isEnded { continuation.resume() }
             }
         } onCancel: {
             end(number)
         }
     }
 
-    private func end(_ number: Int) { state.withLock { $0.remove(number) }?.resume() }
+    private func end(_ number: Int) {
+        let reading = state.withLock { $0.readings.removeValue(forKey: number) }
+        reading?.caller?.resume()
+    }
 
     private func endLate() async {
         var isDone = false
         while !isDone {
-            try? await Task.sleep(for: limit / 2)
+            try? await Task.sleep(for: limit / Self.looks)
+            let now = ContinuousClock.now
             let late = state.withLock { state in
-                let late = Array(state.older.values)
-                (state.older, state.newer) = (state.newer, [:])
-                isDone = state.older.isEmpty
+                let late = state.readings.filter { $0.value.end <= now }
+                for number in late.keys { state.readings[number] = nil }
+                isDone = state.readings.isEmpty
                 state.hasTimer = !isDone
                 return late
             }
-            for reading in late { reading.resume() }
+            for reading in late.values { reading.caller?.resume() }
         }
     }
 }

@@ -48,7 +48,7 @@ struct BoundedCall: Sendable {
         request.body = .bytes(post.body)
         do {
             let response = try await client.execute(request, timeout: .init(timeout))
-            // The status has decided already: a body that breaks off or never ends changes nothing.
+            // There is a response, whatever becomes of its body.
             return Response(
                 status: Int(response.status.code), headers: response.headers, body: await bytes(of: response.body))
         } catch {

@@ -10,8 +10,8 @@
 // Webhook/       Standard Webhooks: secrets, signatures, the body, the call, and what an answer means.
 // Mail/          e-mail: the server of an app, the message of a delivery or a digest, and what a reply means.
 //
-// Shared by them: `BoundedCall` (a response bounded in time and bytes), `PayloadFitting` and `TextCutting` (what is
-// left out of a payload that is too large), `MemberKind` (which members of a platform's own are taken), `AppTable` (the
-// credentials of each app), `ReplaceableClient`, `RetryAfter` and Signing/.
+// Shared by them: `BoundedCall` and `BodyTimeLimit` (a response bounded in time and bytes), `PayloadFitting` and
+// `TextCutting` (what is left out of a payload that is too large), `MemberKind` (which members of a platform's own are
+// taken), `AppTable` (the credentials of each app), `ReplaceableClient`, `RetryAfter` and Signing/.
 //
 // A channel tries once. Whether to try again, and when, is the notifier's decision; a channel only says what happened.

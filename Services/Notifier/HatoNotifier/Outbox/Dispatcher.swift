@@ -13,8 +13,8 @@ actor Dispatcher {
     private let channels: [Notifier.Platform: any Channel]
     private let results: ResultWriter
     private let notices: ThrottledNotices
-    /// Where attempts run.
-    private let loop = ClientLoop()
+    /// Where attempts run: those at one host on one loop, as its connections.
+    private let loops = ClientLoop.all
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
@@ -55,7 +55,7 @@ actor Dispatcher {
         outbox.onDue { [weak self] due in self?.wake(due) }
         outbox.pushServices.onResume { [weak self] in self?.wake() }
         wake()
-        await withTaskExecutorPreference(loop) { await work() }
+        await withTaskExecutorPreference(loops.first) { await work() }
     }
 
     /// Begins no more attempts; `run` returns when those in flight have ended.
@@ -136,13 +136,18 @@ actor Dispatcher {
         let number = slots.began(lease.group, at: outbox.time.now())
         let channel = channels[lease.platform]
         // Unstructured: it can be ended on its own. The task that waits for it belongs to `run`.
+        let loop = loop(of: lease.group.host)
         let call = Task(executorPreference: loop) {
             Failpoint.pushBeforeAttempt.pass()
             return await channel?.deliver(lease.delivery)
                 ?? .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
         }
         calls[number] = call
-        group.addTask { await self.attempt(lease, number, call) }
+        group.addTask(executorPreference: loop) { await self.attempt(lease, number, call) }
+    }
+
+    private func loop(of host: String) -> ClientLoop? {
+        loops.isEmpty ? nil : loops[Int(UInt(bitPattern: host.hashValue) % UInt(loops.count))]
     }
 
     private func wakeAt(_ time: Int64) {

@@ -20,6 +20,8 @@ extension OutboxDraft {
                 oldest = try oldestWaiting(of: user, after: &last)
             }
             read[user] = last ?? RecordKey(.waiting).with(user.value)
+            // Rows without a lane have gone meanwhile.
+            guard waiting.total > waitingMax else { return }
             guard let oldest = oldest ?? takeFirstEntered(of: user) else {
                 passedOver.insert(user)
                 continue

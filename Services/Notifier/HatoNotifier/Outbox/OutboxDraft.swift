@@ -38,6 +38,8 @@ struct OutboxDraft {
     private var entered: [UserDigest: ArraySlice<DeliveryRecord>] = [:]
     /// The rows of lanes that went.
     private var left: Set<RecordKey> = []
+    /// The rows of `waiting` that went.
+    private var leftWaiting: Set<RecordKey> = []
     /// The deliveries that became heads of lanes.
     private var heads: [Lane: RecordKey] = [:]
     private(set) var droppedBecauseFull = FullDrops()
@@ -336,8 +338,8 @@ struct OutboxDraft {
     }
 
     mutating func leaveLane(unreadable laneKey: RecordKey, of delivery: RecordKey) throws {
+        guard left.insert(laneKey).inserted else { return }
         writes.delete(laneKey)
-        left.insert(laneKey)
         pendingChange -= 1
         var parts = RecordKeyReader(delivery.bytes)
         if let notification = parts.text() { texts.add(-1, to: notification) }
@@ -350,7 +352,9 @@ struct OutboxDraft {
         if try transaction.contains(row) { leaveWaiting(row, of: owner) }
     }
 
+    /// Once in a draft: a row may be met again, since the transaction does not see that it goes.
     mutating func leaveWaiting(_ row: RecordKey, of user: UserDigest) {
+        guard leftWaiting.insert(row).inserted else { return }
         writes.delete(row)
         waiting.add(-1, to: user)
     }

@@ -10,10 +10,18 @@ final class KnownDevices: Sendable {
         var devices: [String: DeviceRecord] = [:]
         /// Of users all of whose devices are known: the names, in the order of their rows.
         var users: [String: [String]] = [:]
+        /// About what this takes.
+        var bytes = 0
+
+        mutating func remove(_ name: String) -> DeviceRecord? {
+            let device = devices.removeValue(forKey: name)
+            if let device { bytes -= device.bytesInMemory }
+            return device
+        }
     }
 
-    /// Devices that are known; when there would be more, all are forgotten.
-    private static let devicesMax = 16_384
+    /// What is known takes about so much; when it would be more, all is forgotten.
+    private static let bytesMax = 16 << 20
 
     // For the memory only: transactions run one at a time.
     private let state = Mutex(State())
@@ -31,8 +39,10 @@ final class KnownDevices: Sendable {
 
     func remember(_ device: DeviceRecord) {
         state.withLock { state in
-            if state.devices.count >= Self.devicesMax { state = State() }
+            _ = state.remove(device.device)
+            if state.bytes + device.bytesInMemory > Self.bytesMax { state = State() }
             state.devices[device.device] = device
+            state.bytes += device.bytesInMemory
         }
     }
 
@@ -45,19 +55,27 @@ final class KnownDevices: Sendable {
 
     /// A row is written or goes.
     func forget(_ key: RecordKey) {
-        guard let first = key.bytes.first, let table = RecordKey.Table(rawValue: first) else { return }
-        var reader = RecordKeyReader(key.bytes)
-        switch table {
+        switch key.bytes.first.flatMap(RecordKey.Table.init(rawValue:)) {
         case .device:
+            var reader = RecordKeyReader(key.bytes)
             guard let name = reader.text() else { return }
             state.withLock { state in
-                if let device = state.devices.removeValue(forKey: name) { state.users[device.uid] = nil }
+                if let device = state.remove(name) { state.users[device.uid] = nil }
             }
         case .deviceOfUser:
+            var reader = RecordKeyReader(key.bytes)
             guard let uid = reader.text() else { return }
             state.withLock { $0.users[uid] = nil }
         default: break
         }
+    }
+}
+
+extension DeviceRecord {
+    /// About what it takes here, with its names.
+    fileprivate var bytesInMemory: Int {
+        let texts = [url, token, fid, email, p256dh, auth, secret, previousSecret, session, locale, timeZone]
+        return 1_024 + 3 * (uid.utf8.count + device.utf8.count) + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
     }
 }
 
