@@ -97,7 +97,7 @@ final class NotifierMetrics: Sendable {
 
     var incompleteCount: Int { incompleteSinceStart.load(ordering: .relaxed) }
 
-    func count(_ effects: OutboxDraft.Effects) {
+    func count(_ effects: OutboxEffects) {
         for event in effects.events { count(event) }
         for (hold, counter) in zip(DeliveryStateMachine.Hold.allCases, holds) {
             counter.increment(by: effects.held[hold] ?? 0)

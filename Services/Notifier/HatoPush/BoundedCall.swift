@@ -45,7 +45,7 @@ struct BoundedCall: Sendable {
         var request = HTTPClientRequest(url: post.url)
         request.method = .POST
         request.headers = post.headers
-        request.body = .bytes(post.body)
+        request.body = .bytes(ByteBuffer(bytes: post.body))
         do {
             let response = try await client.execute(request, timeout: .init(timeout))
             // There is a response, whatever becomes of its body.

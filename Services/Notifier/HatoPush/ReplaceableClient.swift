@@ -39,6 +39,8 @@ final class ReplaceableClient: Sendable {
         configuration.redirectConfiguration = .disallow
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.decompression = .disabled
+        // There is none, and the attributes of its spans cost a parsed URL for each request.
+        configuration.tracing.tracer = nil
         var tls = configuration.tlsConfiguration ?? .makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         configuration.tlsConfiguration = tls

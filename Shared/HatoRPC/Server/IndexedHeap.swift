@@ -25,7 +25,12 @@ package struct IndexedHeap<Key: Hashable, Priority: Comparable> {
 
     /// Adds an entry; one of the same key is replaced.
     package mutating func insert(_ key: Key, _ priority: Priority) {
-        remove(key)
+        if let position = positions[key] {
+            entries[position].priority = priority
+            moveUp(from: position)
+            moveDown(from: position)
+            return
+        }
         positions[key] = entries.count
         entries.append((key, priority))
         moveUp(from: entries.count - 1)

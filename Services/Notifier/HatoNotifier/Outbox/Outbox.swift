@@ -154,7 +154,7 @@ final class Outbox: Sendable {
         }
     }
 
-    private func wake(_ effects: OutboxDraft.Effects) {
+    private func wake(_ effects: OutboxEffects) {
         // The queues of a page are to say whether they are behind, also those in which nothing became due.
         var queues = effects.dueInQueues.merging(effects.fanOuts.queues.map { ($0, DueTimes()) }) { due, _ in due }
         let hasWebhooks = queues.removeValue(forKey: Dispatcher.queueName) != nil
@@ -166,7 +166,7 @@ final class Outbox: Sendable {
         }
     }
 
-    private func reportUnreadable(_ effects: OutboxDraft.Effects) {
+    private func reportUnreadable(_ effects: OutboxEffects) {
         let change = effects.unreadable.count - effects.forgottenUnreadable
         guard change != 0 || !effects.unreadable.isEmpty else { return }
         metrics.unreadableIs(unreadable.add(change, ordering: .relaxed).newValue)
@@ -193,7 +193,7 @@ final class Outbox: Sendable {
 
 extension ThrottledNotices {
     /// Deliveries were dropped because more wait than may.
-    fileprivate func report(_ dropped: OutboxDraft.FullDrops, _ metrics: NotifierMetrics, max: Int) {
+    fileprivate func report(_ dropped: OutboxEffects.FullDrops, _ metrics: NotifierMetrics, max: Int) {
         guard dropped.count > 0 else { return }
         metrics.droppedBecauseFull(dropped.count)
         notice(

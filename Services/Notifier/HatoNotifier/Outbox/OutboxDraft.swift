@@ -42,7 +42,7 @@ struct OutboxDraft {
     private var leftWaiting: Set<RecordKey> = []
     /// The deliveries that became heads of lanes.
     private var heads: [Lane: RecordKey] = [:]
-    private(set) var droppedBecauseFull = FullDrops()
+    private(set) var droppedBecauseFull = OutboxEffects.FullDrops()
     /// How many deliveries entered lanes.
     private(set) var enteredCount = 0
     private var sequenceIndex: UInt32 = 0
@@ -74,30 +74,8 @@ struct OutboxDraft {
         self.pace = pace
     }
 
-    /// What a draft comes to besides its rows.
-    struct Effects: Sendable {
-        var pendingChange: Int
-        var deadChange: Int
-        var events: [OutboxEvent]
-        var due: DueTimes
-        var dueInQueues: [String: DueTimes]
-        var unreadable: [RecordKey]
-        var forgottenUnreadable: Int
-        var droppedBecauseFull: FullDrops
-        var held: [DeliveryStateMachine.Hold: Int]
-        /// Whether there is something to withdraw.
-        var hasWithdrawals: Bool
-        var fanOuts: FanOutChange
-    }
-
-    /// Deliveries that were dropped because too many wait, and the user of the last one.
-    struct FullDrops: Sendable {
-        var count = 0
-        var uid = ""
-    }
-
-    var effects: Effects {
-        Effects(
+    var effects: OutboxEffects {
+        OutboxEffects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, due: due,
             dueInQueues: dueInQueues, unreadable: unreadable, forgottenUnreadable: forgottenUnreadable,
             droppedBecauseFull: droppedBecauseFull, held: held, hasWithdrawals: threads.hasJobs,
@@ -122,7 +100,8 @@ struct OutboxDraft {
         delivery.sequenceIndex = sequenceIndex
         sequenceIndex += 1
         // What waits for a user stands in its lanes.
-        var present = waiting.count(of: delivery.owner) == 0 ? [] : try lane(delivery.lane)
+        let owner = delivery.owner
+        var present = waiting.count(of: owner) == 0 ? [] : try lane(delivery.lane)
         if delivery.replaces {
             for (index, former) in present.enumerated() where former.machine.state == .pending {
                 let isHead = index == 0
@@ -145,10 +124,10 @@ struct OutboxDraft {
         lanes[delivery.lane] = present
         writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
-        writes.put(delivery.waitingKey, bytes: delivery.laneKey.bytes)
+        writes.put(delivery.waitingKey(of: owner), bytes: delivery.laneKey.bytes)
         if let key = delivery.threadKey { writes.put(key, bytes: delivery.key.bytes) }
-        waiting.add(1, to: delivery.owner)
-        entered[delivery.owner, default: []].append(delivery)
+        waiting.add(1, to: owner)
+        entered[owner, default: []].append(delivery)
         enteredCount += 1
         pendingChange += 1
         texts.add(1, to: delivery.notification)
@@ -180,15 +159,15 @@ struct OutboxDraft {
     mutating func finishHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws -> DeliveryRecord? {
         writes.delete(dueKey)
         writes.delete(delivery.leasedKey)
-        leaveLane(delivery)
-        if waiting.count(of: delivery.owner) == 0 { return nil }
+        let owner = leaveLane(delivery)
+        if waiting.count(of: owner) == 0 { return nil }
         var last = delivery.laneKey
         while let row = try transaction.rows(delivery.lane.prefix, after: last, limit: 1).first {
             last = row.key
             if left.contains(row.key) { continue }
             return try becomeHead(RecordKey(bytes: row.value), of: delivery.lane.prefix)
         }
-        let next = entered[delivery.owner]?.first { $0.lane == delivery.lane && !left.contains($0.laneKey) }
+        let next = entered[owner]?.first { $0.lane == delivery.lane && !left.contains($0.laneKey) }
         if let next { becomeHead(next) }
         return next
     }
@@ -230,7 +209,7 @@ struct OutboxDraft {
     /// fill the disk instead. What a user did is dead, and kept like other dead ones.
     mutating func dropBecauseFull(_ delivery: DeliveryRecord, _ policy: DeliveryPolicy) throws {
         guard try end(delivery, { $0.outboxWasFull(at: $1) }) else { return }
-        droppedBecauseFull = FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
+        droppedBecauseFull = OutboxEffects.FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
         if !delivery.machine.isKept { forgetSoon(delivery.notification, policy) }
     }
 
@@ -295,13 +274,16 @@ struct OutboxDraft {
     func hasLeft(_ laneKey: RecordKey) -> Bool { left.contains(laneKey) }
     func hasMoved(_ delivery: RecordKey) -> Bool { moved.contains(delivery) }
 
-    private mutating func leaveLane(_ delivery: DeliveryRecord) {
+    /// Returns whose delivery it was.
+    @discardableResult
+    private mutating func leaveLane(_ delivery: DeliveryRecord) -> UserDigest {
         var delivery = delivery
+        let owner = delivery.owner
         delivery.parkedAt = nil
         writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)
         left.insert(delivery.laneKey)
-        leaveWaiting(delivery.waitingKey, of: delivery.owner)
+        leaveWaiting(delivery.waitingKey(of: owner), of: owner)
         if let key = delivery.threadKey { writes.delete(key) }
         if let pacing = delivery.pacing { pace?.giveBack(pacing, at: delivery.device, of: delivery.uid, now: now) }
         if delivery.machine.state == .dead {
@@ -312,6 +294,7 @@ struct OutboxDraft {
         }
         if let event = OutboxEvent(finished: delivery) { writes.record(event) }
         pendingChange -= 1
+        return owner
     }
 
     // MARK: Unreadable rows

@@ -65,7 +65,11 @@ struct DeliveryRecord: FieldObject {
     var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
     var owner: UserDigest { UserDigest(uid: uid, device: device) }
     /// Ends with the same bytes as `laneKey`.
-    var waitingKey: RecordKey { RecordKey(.waiting).with(owner.value).with(sequenceVersion).with(sequenceIndex) }
+    var waitingKey: RecordKey { waitingKey(of: owner) }
+    /// The same where `owner` is known: it is a hash.
+    func waitingKey(of owner: UserDigest) -> RecordKey {
+        RecordKey(.waiting).with(owner.value).with(sequenceVersion).with(sequenceIndex)
+    }
     static let sequenceBytes = 12
     var leasedKey: RecordKey { RecordKey(.leased).with(key.tail) }
 

@@ -106,11 +106,18 @@ struct RecordKey: Hashable, Sendable {
 
     func with(_ text: String) -> RecordKey {
         var key = self
-        for byte in text.utf8 {
-            key.bytes.append(byte)
-            if byte == 0 { key.bytes.append(0xFF) }
+        key.bytes.reserveCapacity(key.bytes.count + text.utf8.count + 2)
+        let start = key.bytes.count
+        key.bytes.append(contentsOf: text.utf8)
+        if key.bytes[start...].contains(0) {
+            key.bytes.removeSubrange(start...)
+            for byte in text.utf8 {
+                key.bytes.append(byte)
+                if byte == 0 { key.bytes.append(0xFF) }
+            }
         }
-        key.bytes.append(contentsOf: [0, 1])
+        key.bytes.append(0)
+        key.bytes.append(1)
         return key
     }
 
