@@ -38,7 +38,7 @@ enum WrongNotifierLines {
         Line("devices list --limit 1.5", 64, "--limit: 'limit' must be an integer"),
         Line("devices rotate-secret", 64, "Missing expected argument '<device>'"),
         Line("devices list --token-file @empty", 64, "no ID token: give a file with it"),
-        Line("apps resume a --platform phone", 64, "--platform is apns, fcm, webpush or email"),
+        Line("apps resume a --platform phone", 64, "--platform is apns, fcm or email"),
         Line("backup ../x", 64, "A backup is named with"),
     ]
 

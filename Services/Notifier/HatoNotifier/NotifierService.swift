@@ -111,7 +111,6 @@ final class NotifierService: Sendable {
         outbox.metrics.show(figures)
         let platforms = apps.apps.apps.map { (app: $0.key, platforms: $0.value.platforms) }
         outbox.metrics.providers.show(await providerStatuses.all(of: platforms))
-        outbox.metrics.providers.servicesPaused(outbox.pushServices.paused.count)
         if let count = try? await store.read({ try $0.count(.effect, upTo: ResponseMetrics.waitingMax) }) {
             responses.effectsWait(count)
         }
@@ -174,7 +173,7 @@ final class NotifierService: Sendable {
 extension NotifierService {
     /// What deliveries have shown of providers.
     var providerStatuses: ProviderStatuses {
-        get async { await ProviderStatuses(providers, outbox) }
+        get async { await ProviderStatuses(providers, outbox.signatures) }
     }
 
     /// Why effects of actions wait, as far as an operator can change it.

@@ -17,12 +17,7 @@ extension Notifier {
                 that the configuration must be wrong, deliveries wait until `notifier.apps.resume`; `unchecked`: no \
                 delivery was attempted since the start, of Web Push: none arrived
                 """),
-            .optional(
-                "problem", \.problem,
-                """
-                What is wrong; absent if nothing is known to be. Of Web Push also a push service that refuses the app, \
-                or is not called since it fails, while others are
-                """),
+            .optional("problem", \.problem, "What is wrong; absent if nothing is known to be"),
             .optional("since", \.since, "Since when deliveries wait, in milliseconds since 1970"))
 
         public init(platform: Platform, status: ProviderStatus) {

@@ -110,8 +110,6 @@ final class ScriptedChannel: Channel {
 
     func shutdown() async {}
 
-    /// What comes is delivered.
-    func dropScript() { state.withLock { $0.script = [] } }
     func respondNext(_ outcomes: [DeliveryOutcome]) { state.withLock { $0.script += outcomes } }
     var deliveries: [Delivery] { state.withLock { $0.deliveries } }
     var titles: [String] { deliveries.compactMap(\.content.text.title) }

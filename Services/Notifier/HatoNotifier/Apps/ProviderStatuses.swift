@@ -18,12 +18,10 @@ struct ProviderStatuses: Sendable {
     /// Those that had deliveries, by name.
     private(set) var entries: [Entry]
 
-    init(_ providers: ProviderDispatcher, _ outbox: Outbox) async {
+    init(_ providers: ProviderDispatcher, _ signatures: AppSignatures) async {
         let queues = await providers.statuses.map { Entry(app: $0.key.app, provider: $0.value) }
-        let browsers = outbox.signatures.statuses.map { app, provider in
-            Entry(app: app, provider: outbox.pushServices.shown(provider, of: app))
-        }
-        entries = (queues + browsers).sorted { $0.name < $1.name }
+        entries = (queues + signatures.statuses.map { Entry(app: $0.key, provider: $0.value) })
+            .sorted { $0.name < $1.name }
     }
 
     /// `unchecked` when it had no deliveries.

@@ -15,7 +15,6 @@ struct AppMethods: NotifierMethods {
             // Its deliveries may wait though it left the file.
             if !methods.service.providers.knows(app: request.app) { try methods.requireApp(request.app) }
             try await methods.service.providers.resume(app: request.app, request.platform)
-            if [nil, .webpush].contains(request.platform) { methods.outbox.pushServices.resume(request.app) }
             return Empty()
         }
         handle(Notifier.Webpush.Key.self, in: &router) { methods, request, _ in
@@ -87,7 +86,6 @@ struct AppMethods: NotifierMethods {
         }
         service.apps.replace(with: apps)
         service.outbox.signatures.reset()
-        service.outbox.pushServices.resume(nil)
         await service.providers.retry()
         return await list()
     }

@@ -55,7 +55,6 @@ struct AttemptSlots: Sendable {
     private var ofUser: [String: Int] = [:]
     private var atHost: [String: Int] = [:]
     private var receivers: ReceiverHistory
-    private(set) var services = PushServices()
     private var lastNumber = 0
     /// Where the next round goes on.
     var position = Position()
@@ -72,10 +71,7 @@ struct AttemptSlots: Sendable {
     /// How many may be slow.
     var slowMax: Int { min(policy.slowAttemptsMax, (policy.attemptsInFlightMax + 1) / 2) }
 
-    func admitsHost(_ host: String) -> Bool {
-        let count = atHost[host, default: 0]
-        return count < slotsMax(at: host) && services.admits(host, beside: count)
-    }
+    func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < slotsMax(at: host) }
 
     /// How many attempts a host has at the same time.
     private func slotsMax(at host: String) -> Int {
@@ -83,8 +79,7 @@ struct AttemptSlots: Sendable {
     }
 
     func admits(_ group: AttemptGroup) -> Bool {
-        admitsHost(group.host) && atHost[group.host, default: 0] < slotsAtHost(group)
-            && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
+        atHost[group.host, default: 0] < slotsAtHost(group) && ofUser[group.uid, default: 0] < policy.attemptsPerUserMax
             && free > slotsForOthers(beside: group)
     }
 
@@ -117,13 +112,11 @@ struct AttemptSlots: Sendable {
         return lastNumber
     }
 
-    /// Without effect after `timePassed` has ended the attempt. `random` is at least 0 and below 1.
-    mutating func ended(_ number: Int, _ outcome: DeliveryOutcome, at now: Int64, random: Double = 0.5) {
+    /// Without effect after `timePassed` has ended the attempt.
+    mutating func ended(_ number: Int, _ outcome: DeliveryOutcome, at now: Int64) {
         guard let index = running.firstIndex(where: { $0.number == number }) else { return }
         let attempt = running.remove(at: index)
         release(attempt.group)
-        services.attemptEnded(
-            outcome, of: attempt.group, CircuitBreaker.Times(began: attempt.began, ended: now), random: random)
         let isSlow = now - attempt.began >= policy.slowAfter.milliseconds
         switch outcome {
         case .delivered where !isSlow: receivers.respondedInTime(attempt.group)
@@ -133,9 +126,6 @@ struct AttemptSlots: Sendable {
         case .postponed, .deviceGone, .tokenRefused, .rejected, .providerRefused: break
         }
     }
-
-    /// Calls the push services of an app again at once; nil: those of all apps.
-    mutating func resume(_ app: String?) { services.resume(app) }
 
     /// Whether a host admits no users, or only those whose receivers responded.
     private func isCrowded(_ host: String) -> Bool {
@@ -150,7 +140,6 @@ struct AttemptSlots: Sendable {
     /// have run the longest.
     mutating func timePassed(at now: Int64) -> [Int] {
         receivers.forget(at: now)
-        services.timePassed(at: now)
         let slow = running.filter { $0.began <= now - policy.slowAfter.milliseconds }
         var excessCount = slow.count - slowMax
         var excessAt: [String: Int] = [:]
@@ -182,11 +171,9 @@ struct AttemptSlots: Sendable {
         return excess.map(\.number)
     }
 
-    /// When `timePassed` is to be called: an attempt beyond `slowMax` becomes slow, a silent host is forgotten, or the
-    /// pause of a push service ends. Nil: not before an attempt begins or ends.
-    var nextChange: Int64? { [nextSlowChange, services.nextProbe].compactMap(\.self).min() }
-
-    private var nextSlowChange: Int64? {
+    /// When `timePassed` is to be called: an attempt beyond `slowMax` becomes slow, or a silent host is forgotten. Nil:
+    /// not before an attempt begins or ends.
+    var nextChange: Int64? {
         let full = atHost.keys.filter(isCrowded)
         guard count >= slowMax || !full.isEmpty else { return nil }
         func excess(_ attempts: [Attempt], beyond max: Int) -> Int64? {

@@ -14,9 +14,6 @@ struct CircuitBreaker: Sendable {
     /// Why and since when the provider is not called; nil while it is.
     private(set) var open: (problem: String, since: Int64, until: Int64)?
 
-    /// Whether it is as one that saw no failure.
-    var isFresh: Bool { failures == 0 && open == nil }
-
     /// How many attempts may begin while `count` are under way, `max` at a time.
     func room(beside count: Int, max: Int, at now: Int64) -> Int {
         guard let open else { return Swift.max(0, max - count) }

@@ -22,8 +22,6 @@ actor Dispatcher {
     private nonisolated let came = Mutex(DueTimes())
     // State of this actor.
     private var slots: AttemptSlots
-    /// Up to which change of push services it was shown.
-    private var shownChanges = 0
     private var search = LaneSearch()
     /// The calls of channels, by the numbers of their attempts.
     private var calls: [Int: Task<DeliveryOutcome, Never>] = [:]
@@ -53,7 +51,6 @@ actor Dispatcher {
     /// Works until `stop`; then finishes the attempts in flight.
     func run() async {
         outbox.onDue { [weak self] due in self?.wake(due) }
-        outbox.pushServices.onResume { [weak self] in self?.wake() }
         wake()
         await withTaskExecutorPreference(loops.first) { await work() }
     }
@@ -78,8 +75,6 @@ actor Dispatcher {
         timer?.cancel()
         timer = nil
         endSlowAttempts()
-        for app in outbox.pushServices.takeResumed() { slots.resume(app) }
-        showServices()
         guard slots.free > 0 else {
             if let next = slots.nextChange { wakeAt(next) }
             return
@@ -109,19 +104,6 @@ actor Dispatcher {
             notices.notice(
                 .unleasedDeliveries, "deliveries cannot be leased", ["error": "\(error)"], level: .error)
             wakeAt(outbox.time.now() + 1_000)
-        }
-    }
-
-    /// Shows which push services are not called, when that has changed.
-    private func showServices() {
-        guard slots.services.changes != shownChanges else { return }
-        shownChanges = slots.services.changes
-        let (former, paused) = (Set(outbox.pushServices.paused), slots.services.paused)
-        outbox.pushServices.show(paused)
-        for service in paused where service.isOfMany && !former.contains(service) {
-            notices.notice(
-                .pausedQueue, "a push service does not take deliveries; they wait",
-                ["app": "\(service.app)", "service": "\(service.host)"], level: .error)
         }
     }
 
@@ -188,8 +170,7 @@ actor Dispatcher {
 
     private func attemptEnded(_ number: Int, _ outcome: DeliveryOutcome) {
         calls[number] = nil
-        slots.ended(number, outcome, at: outbox.time.now(), random: outbox.randomFraction())
-        showServices()
+        slots.ended(number, outcome, at: outbox.time.now())
         outbox.metrics.attemptsBegan(-1)
     }
 }

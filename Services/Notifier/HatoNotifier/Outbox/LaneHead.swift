@@ -27,9 +27,7 @@ struct LaneHead {
     /// The row of its lane.
     var row: RecordKey
 
-    var group: AttemptGroup {
-        AttemptGroup(at: address, of: delivery.uid, app: device.app ?? Delivery.defaultApp)
-    }
+    var group: AttemptGroup { AttemptGroup(at: address, of: delivery.uid) }
 }
 
 extension LaneHead {

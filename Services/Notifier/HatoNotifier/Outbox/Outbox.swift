@@ -41,8 +41,6 @@ final class Outbox: Sendable {
     private let wakes = Mutex(Wakes())
     /// Whether push services of browsers refuse apps.
     let signatures = AppSignatures()
-    /// Which push services of browsers are not called.
-    let pushServices = PausedPushServices()
     /// Rings when there is something to withdraw.
     let withdrawalBell = Bell()
 

@@ -8,7 +8,6 @@ import Synchronization
 final class ProviderMetrics: Sendable {
     private static let refusals = "hato_notifier_attempts_refused_total"
     private let queuesWaiting = Gauge(label: "hato_notifier_provider_queues_waiting")
-    private let pushServicesPaused = Gauge(label: "hato_notifier_push_services_paused")
     /// Those that were shown before, which may be no more.
     private let shown = Mutex<[String: ProviderStatuses.Entry]>([:])
 
@@ -59,9 +58,6 @@ final class ProviderMetrics: Sendable {
     private static func refusal(_ platform: Notifier.Platform, _ reason: String) -> Counter {
         Counter(label: refusals, dimensions: [("platform", platform.rawValue), ("reason", reason)])
     }
-
-    /// How many push services of browsers are not called.
-    func servicesPaused(_ count: Int) { pushServicesPaused.record(count) }
 
     /// Shows in which state each of these is now.
     func show(_ entries: [ProviderStatuses.Entry]) {

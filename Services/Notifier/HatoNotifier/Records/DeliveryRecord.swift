@@ -159,8 +159,7 @@ struct Lane: Hashable, Sendable {
 
 /// Lanes of one user at one host that are due and wait until attempts there have ended.
 struct AttemptGroup: Hashable, Sendable {
-    /// The host and port; of Web Push with `pushServicePrefix` and the app before it: webhooks there, and other apps,
-    /// are counted apart.
+    /// The host and port; of Web Push with `pushServicePrefix` before it: webhooks there are counted apart.
     var host: String
     var uid: String
 
@@ -169,22 +168,13 @@ struct AttemptGroup: Hashable, Sendable {
 
     init(host: String, uid: String) { (self.host, self.uid) = (host, uid) }
 
-    init(at address: DeviceAddress, of uid: String, app: String = Delivery.defaultApp) {
-        let prefix = if case .webpush = address { "\(AttemptGroup.pushServicePrefix)\(app) " } else { "" }
+    init(at address: DeviceAddress, of uid: String) {
+        let prefix = if case .webpush = address { AttemptGroup.pushServicePrefix } else { "" }
         self.init(host: prefix + address.host, uid: uid)
     }
 
     /// Whether a host of a group is a push service of browsers, where many users have their devices.
     static func isPushService(_ host: String) -> Bool { host.hasPrefix(pushServicePrefix) }
-
-    /// The app whose subscriptions a host of a group has, nil for webhooks.
-    static func app(ofPushService host: String) -> String? {
-        guard isPushService(host), let end = host.lastIndex(of: " ") else { return nil }
-        return String(host[..<end].dropFirst(pushServicePrefix.count))
-    }
-
-    /// The host and port of a push service.
-    static func address(ofPushService host: String) -> String { String(host.split(separator: " ").last ?? "") }
 
     var key: RecordKey { AttemptGroup.hostKey(host).with(uid) }
     static func hostKey(_ host: String) -> RecordKey { RecordKey(.parked).with(host) }

@@ -56,12 +56,12 @@ struct AppsCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The app.") var app: String
-        @Option(help: "Only of this platform: apns, fcm, webpush or email.") var platform: String?
+        @Option(help: "Only of this platform: apns, fcm or email.") var platform: String?
 
         func request() throws -> Notifier.Apps.Resume {
             let platform = try platform.map { name in
                 guard let platform = Notifier.Platform(rawValue: name) else {
-                    throw ValidationError("--platform is apns, fcm, webpush or email.")
+                    throw ValidationError("--platform is apns, fcm or email.")
                 }
                 return platform
             }
