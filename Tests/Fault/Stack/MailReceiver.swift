@@ -16,7 +16,7 @@ final class MailReceiver: Sendable {
     private let descriptor: Int32
     let port: Int
 
-    /// Listens on a free port. Throws `DeadlineExceeded` when there is none.
+    /// Listens on a free port. Throws `MailReceiverFailed` when there is none.
     init() throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
