@@ -52,33 +52,6 @@ import Testing
         #expect(outbox.pending == 0 && outbox.metrics.droppedCount == 4)
     }
 
-    /// Rows of deliveries that were set aside, whose device is gone: whose they were is not known any more.
-    @Test func rowsWithoutALaneAreTakenOutOnceAndMakeNothingPassOthers() async throws {
-        let store = try MemoryStore()
-        let outbox = try await Outbox.test(store, clock) { $0.limits.pendingMax = 3 }
-        let gone = try await outbox.addDevice("d9", of: "u1")
-        let keys = [
-            DeliveryRecord.key(try await outbox.send("bad"), 0), DeliveryRecord.key(try await outbox.send("worse"), 0),
-        ]
-        try await outbox.change { draft in
-            for key in keys { draft.writes.put(key, bytes: [0x7B]) }
-            gone.delete(in: &draft.writes)
-        }
-        while outbox.pending > 0 { #expect(try await outbox.lease(limit: 9).leases.isEmpty) }
-        #expect(outbox.waiting.total == 2)
-        try await outbox.addDevice("d1", of: "u1")
-        try await outbox.send("a")
-        let first = try #require(try await outbox.lease(limit: 9).leases.first)
-        // It is one too many, as long as the two of before count.
-        let second = try await outbox.send("b")
-        #expect(outbox.waiting.total == 2)
-        #expect(try await outbox.states(of: second) == [.pending])
-        #expect(try await outbox.lease(limit: 9).leases.isEmpty, "the one before is being attempted")
-        try await outbox.record(delivered, of: first)
-        #expect(try await deliverAll(outbox) == ["b"])
-        #expect(outbox.waiting.total == 0)
-    }
-
     @Test func whatIsBeingAttemptedIsNotDropped() async throws {
         let outbox = try await outbox(MemoryStore(), pendingMax: 2)
         let first = try await outbox.send("1")
