@@ -120,11 +120,15 @@ extension Dictionary: FieldValue where Key == String, Value: FieldValue {
     public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
         guard case .object(let object) = json else { throw .wrongType("an object", json) }
         self.init(minimumCapacity: object.count)
-        for member in object.members {
+        for (index, member) in object.members.enumerated() {
             do {
                 self[member.name] = try Value(json: member.value, unknown: unknown)
             } catch {
                 throw error.below(member.name)
+            }
+            // Names of other code points can be equal: one would take the place of the other one.
+            guard count == index + 1 else {
+                throw FieldError(.wrongType, "is equal to another name, of other code points").below(member.name)
             }
         }
     }

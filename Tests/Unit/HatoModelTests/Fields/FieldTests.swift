@@ -66,6 +66,14 @@ import Testing
         #expect(error?.data["parameter"] == "name")
     }
 
+    /// Both say é: strings of Swift with these names are equal.
+    @Test func namesThatAreEqualThoughTheirCodePointsDifferAreRefused() {
+        let table = JSONObject(uniqueMembers: [.init("e\u{301}", 1), .init("\u{e9}", 2)])
+        let error = error(of: ["name": "a", "table": .object(table)])
+        #expect(error?.code == .invalidParams)
+        #expect(error?.data["parameter"] == "table.\u{e9}")
+    }
+
     @Test func unknownParameterIsNamedAtAnyLevel() {
         #expect(error(of: ["name": "a", "nmae": 1])?.data["parameter"] == "nmae")
         let nested = error(of: ["name": "a", "nested": ["limit": 1, "limits": 2]])
