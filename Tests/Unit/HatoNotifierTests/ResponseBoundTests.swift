@@ -232,25 +232,6 @@ import Testing
         #expect(!record.isWhole(.thread) && record.isWhole(.data("thread")))
     }
 
-    /// An author decides how long the values are.
-    @Test(arguments: ["a", "\"", "\u{1}", "👨‍👩‍👧"])
-    func dataOfATriggerFitsIntoThePayloadsOfAllPlatforms(_ text: String) throws {
-        var set = Notifier.Triggers.Set(
-            id: "t1", pattern: "/messages/{id}", recipients: .init(uids: ["u1"]),
-            notification: .init(title: "{after.text}", body: "{after.text}"))
-        set.data = ["first": "{after.text}", "second": "{after.text}"]
-        let change = FeedChange(
-            pattern: "/messages/{id}", parameters: ["id": "m1"], path: "/messages/m1", type: .created,
-            after: ["text": .string(String(repeating: text, count: 5_000))])
-        let commit = FeedCommit(version: 7, epoch: "e", time: 1_000, changes: [change])
-        let settings = CompiledTrigger.Settings(limits: NotifierLimits(), timeToLive: .seconds(60), now: 5_000)
-        let trigger = try CompiledTrigger(set.trigger, limits: NotifierLimits())
-        let new = try #require(trigger.notification(for: change, in: commit, settings: settings))
-        #expect(new.data["first"]?.isEmpty == false)
-        // FCM and APNs take 4,096 bytes, with all else but the texts, which are cut to what is left.
-        #expect(new.data.json.encoded.count <= 2_600)
-    }
-
     @Test func anEffectGetsNoPartOfAThread() async throws {
         let world = try await RespondingWorld.start()
         let push = try await world.send()[0]

@@ -142,10 +142,6 @@ struct CompiledTrigger: Sendable {
     /// Whether a text names the author.
     var namesAuthor: Bool { texts.contains(where: \.namesAuthor) }
 
-    /// Bytes of names and values that the payloads of all platforms can hold beside all else but texts. What an
-    /// author writes must not keep the push from phones.
-    private static let pushedDataMax = 2_560
-
     /// The notification for a change of a commit, without recipients; nil when its texts come out empty, unless the
     /// change lacks them.
     func notification(for change: FeedChange, in commit: FeedCommit, settings: Settings) -> NewNotification? {
@@ -161,19 +157,14 @@ struct CompiledTrigger: Sendable {
         new.localized = localized.filled(with: change, limits)
         // The name of the type comes with the data.
         let typeBytes = trigger.type.map { $0.utf8.count + Notifier.PayloadType.typeField.utf8.count } ?? 0
-        var room = min(limits.dataBytesMax, Self.pushedDataMax) - typeBytes
+        var room = limits.dataBytesMax - typeBytes
         var cut: [String] = []
         if let thread, !thread.isWhole(with: change, in: limits.keyBytesMax) { cut.append("thread") }
         for (name, template) in data.sorted(by: { $0.key < $1.key }) where room > 0 {
             // A value of a type that does not fit is not there: a part of it could be another one.
-            var valueMax = trigger.type == nil ? max(3, room - name.utf8.count) : limits.dataBytesMax
-            var value = template.filled(with: change, toBytes: valueMax)
-            // Of quotation marks and the like, fewer fit.
-            while trigger.type == nil, valueMax > 3, value.escapedCount > valueMax {
-                valueMax = max(3, valueMax / 2)
-                value = template.filled(with: change, toBytes: valueMax)
-            }
-            room -= name.utf8.count + value.escapedCount
+            let valueMax = trigger.type == nil ? max(3, room - name.utf8.count) : limits.dataBytesMax
+            let value = template.filled(with: change, toBytes: valueMax)
+            room -= name.utf8.count + value.utf8.count
             if !template.isWhole(with: change, in: valueMax) { cut.append("data.\(name)") }
             if room >= 0, trigger.type == nil || value.utf8.count < valueMax { new.data[name] = value }
         }
@@ -238,12 +229,5 @@ extension RulesPredicate.Truth {
         case .holds, .unknown: true
         case .doesNotHold, .tooMuchWork: false
         }
-    }
-}
-
-extension String {
-    /// Bytes as the contents of a string of JSON, at most.
-    fileprivate var escapedCount: Int {
-        utf8.reduce(0) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : $1 < 0x20 ? 6 : 1) }
     }
 }
