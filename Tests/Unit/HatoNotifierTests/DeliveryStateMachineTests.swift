@@ -33,7 +33,8 @@ import Testing
     @Test func whatAUserDidIsDeadAndNotDroppedWhenItCannotBeDelivered() {
         func kept() -> DeliveryStateMachine { DeliveryStateMachine(dueAt: 100, expiresAt: 1_000, isKept: true) }
         var (expired, lost, full, waiting) = (kept(), kept(), kept(), pending(expiresAt: 1_000))
-        #expect(full.outboxWasFull(at: 200) == .finish && full.state == .dead && full.reason == "outbox_full")
+        // What cannot wait must not fill the disk instead.
+        #expect(full.outboxWasFull(at: 200) == .finish && full.state == .dropped && full.reason == "outbox_full")
         #expect(expired.leaseRequested(at: 1_000, until: 1_060) == .finish)
         #expect(expired.state == .dead && expired.reason == "expired" && expired.attempts == 0)
         #expect(lost.deviceWentAway(nil, at: 200) == .finish && lost.state == .dead && lost.reason == "device_gone")

@@ -65,28 +65,6 @@ import Testing
         #expect(try await deliverAll(outbox).sorted() == ["1", "3"])
     }
 
-    /// It can be sent again by hand.
-    @Test func whatAUserDidIsADeadLetter() async throws {
-        let outbox = try await outbox(MemoryStore(), pendingMax: 1)
-        let first = try await outbox.send("1")
-        try await outbox.change { draft in
-            let key = DeliveryRecord.key(first, 0)
-            var delivery = try #require(try draft.transaction.record(DeliveryRecord.self, key))
-            let machine = delivery.machine
-            delivery.machine = DeliveryStateMachine(dueAt: machine.time, expiresAt: machine.expiresAt, isKept: true)
-            draft.writes.put(key, delivery)
-        }
-        try await outbox.send("2")
-        #expect(try await reason(outbox, first) == "outbox_full")
-        #expect(try await outbox.states(of: first) == [.dead])
-        try await expectWhole(outbox)
-        #expect(try await deliverAll(outbox) == ["2"])
-        clock.advance(by: .seconds(7_201))
-        _ = try await outbox.purge()
-        #expect(try await outbox.replay(.all) == 1)
-        #expect(try await deliverAll(outbox) == ["1"])
-    }
-
     @Test func oneNotificationToMoreDevicesThanMayWaitIsBoundedToo() async throws {
         let outbox = try await outbox(MemoryStore(), pendingMax: 3, users: 5)
         try await outbox.send("1", to: (1...5).map { "u\($0)" })

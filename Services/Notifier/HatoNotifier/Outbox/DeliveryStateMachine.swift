@@ -8,7 +8,7 @@ import HatoModel
 ///    ▲                 │ ├──failed──▶ pending (later) or dead
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
-/// pending, leased ──what a user did: expired, device gone, outbox full──▶ dead
+/// pending, leased ──what a user did: expired, device gone──▶ dead
 /// pending ──went with another one of its thread──▶ delivered, dead     pending ──user seen, silent──▶ dropped
 /// pending ──held back──▶ pending (later)     pending ──coalesced, not wanted──▶ dropped
 /// pending, leased ──what it needs cannot be read──▶ dead     delivered ──others take its place──▶ pending
@@ -238,7 +238,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     /// More deliveries wait than may, and its user has the most. One that is being attempted goes on.
     mutating func outboxWasFull(at now: Int64) -> Action {
         guard state == .pending else { return .ignore }
-        return end(isKept ? .dead : .dropped, Reason.outboxFull, at: now)
+        return end(.dropped, Reason.outboxFull, at: now)
     }
 
     /// The user is there: nothing need be sent that waits for an e-mail. One that is being attempted goes on.

@@ -205,12 +205,12 @@ struct OutboxDraft {
         hasDue(delivery)
     }
 
-    /// Ends a delivery that waits, because too many do. Its notification is forgotten soon: what cannot wait must not
-    /// fill the disk instead. What a user did is dead, and kept like other dead ones.
+    /// Drops a delivery that waits, because too many do. Its notification is forgotten soon: what cannot wait must not
+    /// fill the disk instead.
     mutating func dropBecauseFull(_ delivery: DeliveryRecord, _ policy: DeliveryPolicy) throws {
         guard try end(delivery, { $0.outboxWasFull(at: $1) }) else { return }
         droppedBecauseFull = OutboxEffects.FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
-        if !delivery.machine.isKept { forgetSoon(delivery.notification, policy) }
+        forgetSoon(delivery.notification, policy)
     }
 
     /// Drops a delivery that waits or is dead, because its notification is withdrawn; one that is being attempted is
