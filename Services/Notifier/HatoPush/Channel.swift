@@ -116,6 +116,9 @@ public struct DeliveryResponse: Sendable, Hashable {
     public var providerID: String?
     /// The provider's own word for why it refuses, such as `BadDeviceToken` or `UNREGISTERED`; nil when it gives none.
     public var reason: String?
+    /// Whether a mistake in the app's configuration keeps pushes from some of its devices, while the provider takes
+    /// those for others.
+    public var isMisconfiguration = false
 
     public init(status: Int? = nil, error: String? = nil, providerID: String? = nil, reason: String? = nil) {
         self.status = status

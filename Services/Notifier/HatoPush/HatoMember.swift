@@ -10,6 +10,7 @@ public import HatoModel
 /// ```json
 /// {"withdraw":["ntf_…","ntf_…"],"threads":["c1"],"badge":2}
 /// {"id":"ntf_…","reply":"…","path":"/chats/c1/messages/m1","thread":"c1","category":"REPLY"}
+/// {"id":"ntf_…","reply":"…","incomplete":true}
 /// ```
 public struct HatoMember: Sendable, Hashable {
     /// The ids of shown notifications that the app removes; nil: the push withdraws nothing.
@@ -22,6 +23,8 @@ public struct HatoMember: Sendable, Hashable {
     public var id: String?
     /// The reply token of the notification, its user and the device.
     public var reply: String?
+    /// Whether the longest values of `data` are left out, since the push has too many bytes with them.
+    public var isIncomplete = false
     /// Where it comes from, of a push that does not carry what it says: the app reads that by these.
     public var source: Source?
 
@@ -54,14 +57,19 @@ public struct HatoMember: Sendable, Hashable {
         if let badge { object["badge"] = .number(Double(badge)) }
         if let id { object["id"] = .string(id) }
         if let reply { object["reply"] = .string(reply) }
+        if isIncomplete { object["incomplete"] = true }
         if let path = source?.path { object["path"] = .string(path) }
         if let thread = source?.thread { object["thread"] = .string(thread) }
         if let category = source?.category { object["category"] = .string(category) }
         return object.members.isEmpty ? nil : .object(object)
     }
 
-    /// Checks the values for the receiving app. Throws `invalid_data` for the name `hato`, which is ours.
+    /// Checks the values for the receiving app. Throws `invalid_data` for the name `hato`, which is ours, and for an
+    /// empty name.
     public static func check(data: [String: String]) throws(ArgumentError) {
+        guard data[""] == nil else {
+            throw ArgumentError(reason: "invalid_data", "A name of data is empty; give it one, e.g. {\"chat\": \"c1\"}")
+        }
         guard data[name] == nil else {
             throw ArgumentError(
                 reason: "invalid_data", "data.hato cannot be sent: the notifier keeps this name for its own member")

@@ -15,10 +15,12 @@ extension Notifier {
                 `ready`; `paused`: the provider does not respond or refuses the credentials, deliveries wait and one is \
                 tried from time to time; `stopped`: so many tokens that had worked were refused \
                 that the configuration must be wrong, deliveries wait until `notifier.apps.resume`; `unchecked`: no \
-                delivery was attempted since the start, of Web Push: none arrived
+                delivery was attempted since the start or `notifier.apps.reload`, of Web Push: none arrived
                 """),
-            .optional("problem", \.problem, "What is wrong; absent if nothing is known to be"),
-            .optional("since", \.since, "Since when deliveries wait, in milliseconds since 1970"))
+            .optional(
+                "problem", \.problem,
+                "What is wrong; absent if nothing is known to be. Beside `ready`: some devices are not reached"),
+            .optional("since", \.since, "Since when, in milliseconds since 1970"))
 
         public init(platform: Platform, status: ProviderStatus) {
             self.platform = platform

@@ -45,6 +45,7 @@ public final class ThrottledNotices: Sendable {
         case unwrittenOnDisconnect
         case cancelledListeners
         case pausedQueue
+        case misconfiguredApp
         case stoppedQueue
         case unleasedDeliveries
         case unrecordedAttempt

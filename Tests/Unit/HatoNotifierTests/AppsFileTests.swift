@@ -83,7 +83,7 @@ import Testing
             (["default": ["apn": [:]]], "default has no member \"apn\""),
             (["default": ["webpush": ["key-file": "k"]]], "default.webpush has no subject"),
             (["default": ["webpush": ["key-file": "bad", "subject": "mailto:a@b.c"]]], "default.webpush.key-file: "),
-            (["default": ["webpush": ["key-file": "k", "subject": "x"]]], "subject"),
+            (["default": ["webpush": ["key-file": "k", "subject": "x"]]], "default.webpush.subject: "),
             (
                 ["default": ["webpush": ["key-file": "k", "subject": "mailto:a@b.c", "allow-private": "yes"]]],
                 "default.webpush.allow-private should be true or false"

@@ -132,6 +132,7 @@ import Testing
         let values: [(JSONValue, String)] = [
             ("{other}", "invalid_template"), (["a": ["{b": "c"]], "invalid_template"), (["a/b": 1], "invalid_key"),
             ([".sv": ["increment": 1]], "invalid_server_value"), (["a": "}"], "invalid_template"),
+            (.null, "invalid_value"),
         ]
         for (value, reason) in values {
             #expect(
@@ -140,6 +141,8 @@ import Testing
         }
         let updates: [(JSONValue, String)] = [
             (1, "invalid_value"), ([:], "invalid_value"), (["a/{text}": 1], "invalid_template"),
+            (["b": 1, "b/c": 2], "conflicting_paths"), (["a/{uid}/c": 1, "a/{uid}": 2], "conflicting_paths"),
+            (["b": 1, "/b/": 2], "conflicting_paths"),
             (["/": 1], "invalid_path"), (["a": [".sv": ["increment": 1]]], "invalid_server_value"),
         ]
         for (value, reason) in updates {
@@ -149,6 +152,10 @@ import Testing
                 ],
                 "\(value)")
         }
+        // Different places may be different keys.
+        _ = try EffectTemplate(
+            .init(update: .init(path: "/a", value: ["{uid}": 1, "{thread}/x": 2, "{data.x}": 3, "x": 4])), at: "effect",
+            hasText: false)
         let database = Notifier.EffectWrite(path: "/a", value: 1, database: "A b")
         #expect(await refusedEffect(.init(set: database)) == ["invalid_database", place("set", "database")])
         // Without input there is no text.

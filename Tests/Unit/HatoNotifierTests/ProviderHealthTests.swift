@@ -68,6 +68,33 @@ import Testing
         }
     }
 
+    /// Firebase cannot reach Apple's devices, and reaches those on Android meanwhile.
+    @Test func aProviderThatReachesSomeDevicesOnlyIsReadyWithAProblem() async throws {
+        var response = DeliveryResponse(status: 401, error: "the APNs key is refused", reason: "THIRD_PARTY_AUTH_ERROR")
+        response.isMisconfiguration = true
+        let refused = DeliveryOutcome.failed(response, retryAfter: nil)
+        try await running(ScriptedChannel(.fcm, script: Array(repeating: refused, count: 30))) { notifier in
+            let users = (1...30).map { "u\($0)" }
+            for user in users {
+                _ = try await notifier.client.call(
+                    method: "notifier.devices.register",
+                    params: ["platform": "fcm", "uid": .string(user), "token": .string("token-\(user)")])
+            }
+            let before = try await health(notifier)
+            _ = try await notifier.client.call(Notifier.Send(to: .init(uids: users), notification: .init(title: "a")))
+            try await eventually("all are delivered at last") { try await notifier.stats.pending == 0 }
+            let provider = try await provider(.fcm, notifier)
+            #expect(provider?.status == .ready && provider?.since != nil)
+            #expect(provider?.problem == "some devices are not reached: the APNs key is refused")
+            let shown = try await health(notifier)
+            #expect(shown.status == before.status)
+            #expect(
+                shown.providers?["fcm default"] == "ready: some devices are not reached: the APNs key is refused")
+            _ = try await notifier.client.call(Notifier.Apps.Resume(app: "default"))
+            #expect(try await self.provider(.fcm, notifier)?.problem == nil)
+        }
+    }
+
     /// A wrong key or subject of Web Push.
     @Test func healthSaysThatPushServicesRefuseTheKey() async throws {
         let channel = ScriptedChannel(.webpush, script: Array(repeating: Self.keyRefused, count: 5))

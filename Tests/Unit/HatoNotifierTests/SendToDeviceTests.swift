@@ -75,13 +75,17 @@ import Testing
         let wrong: [(Notifier.LegacyPayload, Int?, String)] = [
             (payload { $0.badge = "one" }, nil, "payload.notification.badge"),
             (payload { $0.badge = "-1" }, nil, "payload.notification.badge"),
+            (payload { $0.clickAction = "" }, nil, "payload.notification.clickAction"),
+            (payload { $0.tag = "" }, nil, "payload.notification.tag"),
+            (.init(notification: .init()), nil, "payload"),
+            (.init(data: ["from": "x"]), nil, "payload.data"), (.init(data: ["": "x"]), nil, "payload.data"),
             (payload { $0.badge = "100000" }, nil, "payload.notification.badge"),
             (payload { $0.titleLocArgs = "マスオ" }, nil, "payload.notification.titleLocArgs"),
             (payload { $0.bodyLocArgs = "[1]" }, nil, "payload.notification.bodyLocArgs"),
             (payload { $0.body = long }, nil, "payload.notification.body"),
             (payload { $0.color = "blue" }, nil, "payload.notification"),
             (.init(), nil, "payload"),
-            (.init(data: ["gcm.x": "1"]), nil, "data"),
+            (.init(data: ["gcm.x": "1"]), nil, "payload.data"),
             (payload { _ in }, -1, "options.timeToLive"), (payload { _ in }, 2_419_201, "options.timeToLive"),
         ]
         for (payload, seconds, parameter) in wrong {

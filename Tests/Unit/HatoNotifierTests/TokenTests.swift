@@ -222,10 +222,10 @@ import Testing
     @Test func wrongTokensAreRefusedByName() async throws {
         try await running { notifier in
             let wrong: [(Notifier.NamedToken, String)] = [
-                (.init(platform: .fcm, token: "a b"), "to.tokens[1].token"),
-                (.init(platform: .apns, token: "xyz"), "to.tokens[1].token"),
-                (.init(platform: .webpush, token: "a"), "to.tokens[1].platform"),
-                (.init(platform: .fcm, token: "a", app: ""), "to.tokens[1].app"),
+                (.init(platform: .fcm, token: "a b"), "to.tokens.1.token"),
+                (.init(platform: .apns, token: "xyz"), "to.tokens.1.token"),
+                (.init(platform: .webpush, token: "a"), "to.tokens.1.platform"),
+                (.init(platform: .fcm, token: "a", app: ""), "to.tokens.1.app"),
             ]
             for (token, parameter) in wrong {
                 let error = await #expect(throws: RPCError.self) {

@@ -52,8 +52,9 @@ import Testing
         #expect(await refused { $0.category = "" } == ["invalid_key", "category"])
         #expect(await refused { $0.optional?["more"] = .int } == ["invalid_field", "required"])
         #expect(await refused { $0.optional = ["id": .int] } == ["invalid_field", "optional"])
-        #expect(await refused { $0.optional = ["a b": .int] } == ["invalid_field", "optional"])
-        #expect(await refused { $0.required = ["transition_type": .int] } == ["invalid_field", "required"])
+        #expect(await refused { $0.optional = ["a b": .int] } == ["invalid_field", "optional.a b"])
+        #expect(
+            await refused { $0.required = ["transition_type": .int] } == ["invalid_field", "required.transition_type"])
         #expect(await refused { $0.required = ["from": .int] } == ["invalid_data", "required"])
         #expect(await refused { $0.template = .init(title: "{other}") } == ["invalid_template", "template"])
         #expect(await refused { $0.template = .init(title: "{id") } == ["invalid_template", "template"])

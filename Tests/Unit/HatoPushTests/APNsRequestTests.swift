@@ -231,10 +231,48 @@ import Testing
         #expect(try JSONParser.parse(request.payload)["link"] == nil)
     }
 
-    @Test func dataBeyondTheLimitIsRefused() throws {
+    @Test func dataOfATypeBeyondTheLimitAreRefused() throws {
         #expect(throws: APNsRequest.Problem.payloadTooLarge) {
-            _ = try request(body: "b") { $0.data = ["x": String(repeating: "x", count: 4_096)] }
+            _ = try request(body: "b") {
+                $0.data = ["transition_type": "t", "x": String(repeating: "x", count: 4_096)]
+            }
         }
+    }
+
+    /// As few values as possible, the longest first; the app can fetch what they say.
+    @Test(arguments: ["x", "\"", "\u{1}", "あ"])
+    func theLongestDataGoWhenNothingElseIsEnough(_ character: String) throws {
+        let data = [
+            "chat": "c1", "short": "s", "longest": String(repeating: character, count: 4_000 / character.utf8.count),
+            "long": String(repeating: "y", count: 2_000),
+        ]
+        let request = try request(title: "t", body: "b") { content in
+            content.data = data
+            content.hato.id = "ntf_1"
+        }
+        let payload = try JSONParser.parse(request.payload)
+        #expect(payload["aps"]?["alert"] == ["title": "t", "body": "b"])
+        #expect(payload["hato"] == ["id": "ntf_1", "incomplete": true])
+        #expect(payload["chat"] == "c1" && payload["short"] == "s" && payload["longest"] == nil)
+        #expect(payload["long"]?.string?.utf8.count == 2_000)
+    }
+
+    @Test func whatFitsWithoutItsTextKeepsItsData() throws {
+        let request = try request(title: "t", body: String(repeating: "b", count: 900)) {
+            $0.data = ["x": String(repeating: "x", count: 3_500)]
+        }
+        let payload = try JSONParser.parse(request.payload)
+        #expect(payload["x"] != nil && payload["hato"] == nil)
+        #expect(payload["aps"]?["alert"]?["body"]?.string?.hasSuffix("…") == true)
+    }
+
+    /// One of many thousand values is looked for, not tried one after the other.
+    @Test func manyShortValuesGoAsFewAsNeeded() throws {
+        let data = Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("\($0)", "v") })
+        let request = try request(body: "b") { $0.data = data }
+        let payload = try #require(try JSONParser.parse(request.payload).object)
+        #expect(request.payload.count <= 4_096 && request.payload.count > 4_000)
+        #expect(payload["hato"] == ["incomplete": true] && payload.count > 300)
     }
 
     // MARK: Members

@@ -68,6 +68,16 @@ import Testing
         #expect(kind(decision(status, body(errorCode))) == expected)
     }
 
+    @Test func onlyTheKeyOfTheProjectIsAMisconfiguration() {
+        for (errorCode, expected) in [("THIRD_PARTY_AUTH_ERROR", true), ("UNAVAILABLE", false)] {
+            guard case .outcome(.failed(let response, _)) = decision(401, body(errorCode)) else {
+                Issue.record("\(errorCode) is tried again")
+                continue
+            }
+            #expect(response.isMisconfiguration == expected)
+        }
+    }
+
     @Test func onlyABadRegistrationOfARightMessageIsGone() {
         let message = "The registration token is not a valid FCM registration token"
         #expect(kind(decision(400, body("INVALID_ARGUMENT", message))) == "gone -")

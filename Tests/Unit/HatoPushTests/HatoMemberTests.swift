@@ -96,7 +96,10 @@ import Testing
         let full = try fcm(delivery(3_600))
         #expect(full?["data"]?["x"] != nil && full?["data"]?["hato"] == nil)
         #expect(try JSONParser.parse(apns(delivery(3_950)).payload)["hato"] == nil)
-        #expect(try FCMRequest(delivery(4_100), to: .token("t"), now: 0) == nil)
+        // Without the data, the token is there again.
+        let incomplete = try fcm(delivery(4_100))?["data"]
+        #expect(incomplete?["x"] == nil && incomplete?["hato"]?.string?.contains(#""incomplete":true"#) == true)
+        #expect(incomplete?["hato"]?.string?.contains(#""reply":"r"#) == true)
     }
 
     /// What the app acts on is never a sender's.
@@ -117,6 +120,7 @@ import Testing
     @Test func sendersCannotUseItsName() throws {
         let error = #expect(throws: ArgumentError.self) { try HatoMember.check(data: ["chat": "c1", "hato": "x"]) }
         #expect(error?.message.hasPrefix("data.hato") == true)
+        #expect(throws: ArgumentError.self) { try HatoMember.check(data: ["": "x"]) }
         #expect(throws: Never.self) { try HatoMember.check(data: ["Hato": "1", "hatoId": "2"]) }
         #expect(throws: ArgumentError.self) { try FCMRequest.check(platformMembers: ["data": ["hato": "x"]]) }
     }

@@ -61,6 +61,9 @@ public struct AppsFile: Sendable {
             let (name, file) = try contents(webpush, "key-file")
             let subject = try webpush.text("subject")
             let allowsPrivate = try webpush.flag("allow-private")
+            try webpush.checked("subject") { () throws(ArgumentError) in
+                try WebPushCredentials.check(subject: subject)
+            }
             return try webpush.checked(name) { () throws(ArgumentError) in
                 try WebPushCredentials(
                     key: String(decoding: file, as: UTF8.self), subject: subject, allowsPrivate: allowsPrivate)

@@ -13,7 +13,8 @@ struct LegacyMessage {
 
     /// Throws `RPCError` that names the parameter.
     init(_ payload: Notifier.LegacyPayload, _ given: Notifier.LegacyOptions) throws(RPCError) {
-        let shown = payload.notification
+        // One without members shows nothing.
+        let shown = payload.notification.flatMap { $0 == .init() ? nil : $0 }
         guard shown != nil || payload.data?.isEmpty == false else {
             throw .invalidArgument(
                 "payload", reason: "invalid_payload", "A payload has a notification, data or both")

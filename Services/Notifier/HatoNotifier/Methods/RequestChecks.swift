@@ -35,7 +35,7 @@ struct RequestChecks: Sendable {
         }
         var devices: [DeviceRecord] = []
         for (index, named) in tokens.enumerated() {
-            let parameter = "to.tokens[\(index)]"
+            let parameter = "to.tokens.\(index)"
             try key(named.app, "\(parameter).app")
             guard let app = TokenApp(named.platform, app: named.app) else {
                 throw .invalidArgument(
@@ -82,10 +82,12 @@ struct RequestChecks: Sendable {
         try content(trigger.content, trigger.platforms)
     }
 
-    func data(_ data: [String: String]?) throws(RPCError) {
+    func data(_ data: [String: String]?, _ parameter: String = "data") throws(RPCError) {
         let bytes = (data ?? [:]).reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         guard bytes <= limits.dataBytesMax else {
-            throw .invalidArgument("data", reason: "too_big", "data has at most \(limits.dataBytesMax) bytes")
+            throw .invalidArgument(
+                parameter, reason: "too_big",
+                "\(parameter) has \(bytes) bytes in names and values, at most \(limits.dataBytesMax) are allowed")
         }
         // Whatever platform the recipients have: a device of another may come later.
         do {
@@ -93,7 +95,7 @@ struct RequestChecks: Sendable {
             try APNsRequest.check(data: data ?? [:])
             try HatoMember.check(data: data ?? [:])
         } catch {
-            throw .invalidArgument("data", reason: error.reason, error.message)
+            throw .invalidArgument(parameter, reason: error.reason, error.message)
         }
     }
 

@@ -151,7 +151,8 @@ struct SendMethods: NotifierMethods {
             return .these(deliveries)
         case (nil, true): return .all
         default:
-            throw RPCError.invalidArgument("deliveries", reason: "invalid_choice", "Name deliveries, or say all: true")
+            throw RPCError.invalidArgument(
+                "deliveries", reason: "invalid_choice", "Name deliveries, or say all: true (--all)")
         }
     }
 

@@ -12,6 +12,7 @@ struct TriggerTrial: NotifierMethods {
     func add(to router: inout RPCRouter) {}
 
     func result(of request: Notifier.Triggers.Test) async throws -> Notifier.Triggers.Test.Result {
+        try checks.key(request.uid, "uid", bytesMax: configuration.limits.uidBytesMax)
         let record = try await store.read { try $0.record(TriggerRecord.self, TriggerRecord.key(request.id)) }
         guard let trigger = record?.trigger else { throw NotifierError.triggerNotFound(request.id) }
         var compiled = try CompiledTrigger(trigger, limits: configuration.limits)

@@ -91,7 +91,7 @@ extension RequestChecks {
             }
             guard (1...64).contains(name.utf8.count), isName, name != Notifier.PayloadType.typeField else {
                 throw .invalidArgument(
-                    parameter, reason: "invalid_field",
+                    "\(parameter).\(name)", reason: "invalid_field",
                     "A field has 1 to 64 of the characters A-Z a-z 0-9 _ - . and is not "
                         + "\(Notifier.PayloadType.typeField), e.g. product_id")
             }

@@ -55,34 +55,35 @@ extension Outbox {
         _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
     ) async throws -> Int {
         var count = 0
-        do { try await forEachDead(choice, body, &count) } catch StoreError.closed(let cause) where count > 0 {
+        let visit = DeadVisit(body: body)
+        do { try await forEachDead(choice, visit, &count) } catch StoreError.closed(let cause) where count > 0 {
             throw StoreError.outcomeUnknown(cause: cause ?? "the store has closed")
         }
         return count
     }
 
-    private func forEachDead(
-        _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void,
-        _ count: inout Int
-    ) async throws {
+    private func forEachDead(_ choice: DeadChoice, _ visit: DeadVisit, _ count: inout Int) async throws {
         switch choice {
         case .these(let ids):
             try await requireAll(ids)
             for page in ids.pages(of: 500) {
-                count += try await visit(keys: { _ in page.compactMap { DeliveryRecord.key(id: $0) } }, body)
+                count += try await change { draft in
+                    try visit.visit(page.compactMap { DeliveryRecord.key(id: $0) }, in: &draft)
+                }
             }
         case .all:
-            // What dies while this runs is not waited for.
+            // What dies while this runs is not waited for, and what dies again is not met again.
             let until = RecordKey(.dead).with(time: time.now() + 1)
-            while true {
-                let visited = try await visit(
-                    keys: {
-                        try $0.rows(RecordKey(.dead), before: until, limit: 500).map { RecordKey(bytes: $0.value) }
-                    },
-                    body)
-                if visited == 0 { break }
-                count += visited
-            }
+            var last: RecordKey?
+            repeat {
+                let page = try await change { [last] draft in
+                    let rows = try draft.transaction.rows(RecordKey(.dead), after: last, before: until, limit: 500)
+                    let visited = try visit.visit(rows.map { RecordKey(bytes: $0.value) }, in: &draft)
+                    return (visited: visited, last: rows.last?.key)
+                }
+                count += page.visited
+                last = page.last
+            } while last != nil
         }
     }
 
@@ -95,23 +96,24 @@ extension Outbox {
             }
         }
     }
+}
 
-    private func visit(
-        keys: @escaping @Sendable (any StoreTransaction) throws -> [RecordKey],
-        _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
-    ) async throws -> Int {
-        try await change { draft in
-            var count = 0
-            var seen: Set<RecordKey> = []
-            for key in try keys(draft.transaction) where seen.insert(key).inserted {
-                guard var delivery = try draft.transaction.readable(DeliveryRecord.self, key),
-                    delivery.machine.state == .dead
-                else { continue }
-                try body(&draft, &delivery)
-                count += 1
-            }
-            return count
+/// What is done with each dead delivery.
+private struct DeadVisit: Sendable {
+    let body: @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
+
+    /// Visits those of the deliveries that are dead; returns how many there are.
+    func visit(_ keys: [RecordKey], in draft: inout OutboxDraft) throws -> Int {
+        var count = 0
+        var seen: Set<RecordKey> = []
+        for key in keys where seen.insert(key).inserted {
+            guard var delivery = try draft.transaction.readable(DeliveryRecord.self, key),
+                delivery.machine.state == .dead
+            else { continue }
+            try body(&draft, &delivery)
+            count += 1
         }
+        return count
     }
 }
 

@@ -33,7 +33,13 @@ struct EffectTemplate: Sendable {
         do {
             let whole = try path.filledPath(with: EffectCheck.fills(for: path))
             // The key of the child comes below it.
-            if first.0 == .push { _ = try whole.child(TreeKey("x")) }
+            if first.0 == .push {
+                _ = try whole.child(TreeKey("x"))
+                guard write.value != .null else {
+                    throw ArgumentError(
+                        reason: "invalid_value", "A push of null writes nothing; give a value, or take set to remove")
+                }
+            }
             try EffectCheck(hasText: hasText, path: whole).value(write.value, of: first.0)
         } catch let error as ArgumentError {
             throw .wrong("\(place).value", error)
@@ -162,6 +168,33 @@ private struct EffectCheck {
             try texts(member.value)
             _ = try TreeNode(json: member.value, at: path.appending(below), serverValues: TimestampsOnly())
         }
+        try refuseConflicts(values.members.map(\.name))
+    }
+
+    /// Throws `conflicting_paths` when one is at or above another whatever fills their places.
+    private func refuseConflicts(_ names: [String]) throws {
+        var known: [[TreeKey]: String] = [:]
+        for name in names {
+            let text = try PlaceText(name)
+            // No other text of a path has braces, and not each name is a key.
+            let fills = Dictionary(
+                text.places.map { ($0.name, "{\($0.name.utf8.map { String($0) }.joined(separator: "-"))}") }
+            ) { first, _ in first }
+            let keys = try text.filledPath(with: fills).keys
+            if let other = known.updateValue(name, forKey: keys) { throw conflict(name, other) }
+        }
+        for (keys, name) in known {
+            for count in 1..<max(1, keys.count) {
+                if let upper = known[Array(keys.prefix(count))] { throw conflict(upper, name) }
+            }
+        }
+    }
+
+    private func conflict(_ upper: String, _ lower: String) -> ArgumentError {
+        ArgumentError(
+            reason: "conflicting_paths",
+            "The path \(upper) is at or above \(lower); an update may set each node only once, e.g. "
+                + "{\"a/b\": 1, \"a/c\": 2}")
     }
 
     private func texts(_ value: JSONValue) throws(ArgumentError) {

@@ -51,7 +51,8 @@ struct ResponseMethods: NotifierMethods {
         }
         guard case .user(let user) = caller else {
             guard case .administrator = caller else { throw RPCError.missingCredential }
-            throw RPCError.invalidParams("as", "The administrator key is no user; say who responds with as")
+            throw RPCError.invalidParams(
+                "as", "The administrator key is no user; say which user responds with as (--as)")
         }
         let notification = request.notification
         if let known = try await store.read({ try $0.knownResponder(user, to: notification) }) { return known }

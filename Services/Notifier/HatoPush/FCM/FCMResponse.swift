@@ -52,8 +52,7 @@ struct FCMResponse: Sendable {
         case "QUOTA_EXCEEDED": .failed(response("a quota is used up"), retryAfter: delay ?? Self.quotaDelay)
         case "UNAVAILABLE", "INTERNAL": .failed(response("FCM failed"), retryAfter: delay)
         case "THIRD_PARTY_AUTH_ERROR", "APNS_AUTH_ERROR":
-            // Only of apps that FCM reaches by another service: those on Android are called on.
-            .failed(response("the APNs or Web Push key of the Firebase project is refused"), retryAfter: nil)
+            .failed(refusedBehindFCM, retryAfter: nil)
         default: nil
         }
     }
@@ -79,6 +78,13 @@ struct FCMResponse: Sendable {
         guard !details.contains(where: { $0["@type"]?.string == Self.fieldsType }) else { return false }
         let message = json?["error"]?["message"]?.string?.lowercased() ?? ""
         return message.contains("registration token") && message.contains("not a valid")
+    }
+
+    /// By the service behind FCM that reaches Apple's devices or browsers: those on Android are called on.
+    private var refusedBehindFCM: DeliveryResponse {
+        var response = response("the APNs or Web Push key of the Firebase project is refused")
+        response.isMisconfiguration = true
+        return response
     }
 
     private var delay: Duration? { RetryAfter.delay(received.retryAfter, now: now) }

@@ -25,15 +25,20 @@ public struct WebPushCredentials: Sendable {
                 reason: "invalid_key",
                 "The key of Web Push is a private key of P-256: in PEM, or the base64url of its 32 bytes")
         }
-        guard Self.isSubject(subject) else {
-            throw ArgumentError(
-                reason: "invalid_subject",
-                "The subject of Web Push is a URL such as mailto:admin@example.com or https://example.com, at most "
-                    + "\(Self.subjectBytesMax) bytes of ASCII")
-        }
+        try Self.check(subject: subject)
         self.key = key
         self.subject = subject
         self.allowsPrivate = allowsPrivate
+    }
+
+    /// Throws `invalid_subject` unless it is a `mailto:` or `https:` URL.
+    public static func check(subject: String) throws(ArgumentError) {
+        guard isSubject(subject) else {
+            throw ArgumentError(
+                reason: "invalid_subject",
+                "The subject of Web Push is a URL such as mailto:admin@example.com or https://example.com, at most "
+                    + "\(subjectBytesMax) bytes of ASCII")
+        }
     }
 
     /// A new private key, as `init` reads it.
