@@ -4,29 +4,46 @@ import HatoModel
 enum PayloadFitting {
     /// The content when its payload fits; otherwise without its image; otherwise also with its body cut, and then its
     /// title; otherwise also without what the app needs to report what its user does with it; and at last also without
-    /// its link. When that is not enough, the longest values of its data are left out, as few as possible, and all else
-    /// is tried again; data of a type stay whole, since an app acts on all of them or on none. Nil when nothing fits.
+    /// its link. Nil when that is not enough.
+    ///
+    /// Data of a trigger are as long as what its author writes. Where they leave no space for a text that says
+    /// something, their longest values go first, until `triggeredDataBytes` are left. Data of a type stay whole, since
+    /// an app acts on all of them or on none.
     ///
     /// - Parameter fits: whether the payload made of a content is within the limit.
     static func fitted(_ content: DeliveryContent, where fits: (DeliveryContent) -> Bool) -> DeliveryContent? {
-        if let fitted = withAllData(content, where: fits) { return fitted }
-        guard content.data[Notifier.PayloadType.typeField] == nil else { return nil }
-        let sizes = content.data.map { (name: $0.key, bytes: JSONValue.string($0.value).encoded.count) }
-        let names = sizes.sorted { ($1.bytes, $0.name) < ($0.bytes, $1.name) }.map(\.name)
-        func without(_ count: Int) -> DeliveryContent? {
-            var smaller = content
-            for name in names.prefix(count) { smaller.data[name] = nil }
+        guard content.trigger != nil, !content.data.isEmpty, content.data[Notifier.PayloadType.typeField] == nil else {
+            return withAllData(content, where: fits)
+        }
+        if let fitted = shortened(content, where: fits), saysSomething(fitted, of: content) { return fitted }
+        var smaller = withoutLongData(content)
+        if let fitted = withAllData(smaller, where: fits) { return fitted }
+        (smaller.data, smaller.hato.isIncomplete) = ([:], true)
+        return withAllData(smaller, where: fits)
+    }
+
+    /// Bytes of names and values, as JSON, that data of a trigger may have where not all fits.
+    private static let triggeredDataBytes = 2_048
+    /// Characters of a cut body that still say something.
+    private static let charactersMin = 100
+
+    private static func saysSomething(_ cut: DeliveryContent, of whole: DeliveryContent) -> Bool {
+        let isBodyKept = cut.text.body == whole.text.body || (cut.text.body?.count ?? 0) > charactersMin
+        return cut.text.title == whole.text.title && isBodyKept
+    }
+
+    private static func withoutLongData(_ content: DeliveryContent) -> DeliveryContent {
+        var smaller = content
+        let sizes = content.data.map { name, value in
+            (name: name, bytes: JSONValue.string(name).encoded.count + JSONValue.string(value).encoded.count)
+        }
+        var bytes = sizes.reduce(0) { $0 + $1.bytes }
+        for entry in sizes.sorted(by: { ($1.bytes, $0.name) < ($0.bytes, $1.name) }) where bytes > triggeredDataBytes {
+            smaller.data[entry.name] = nil
             smaller.hato.isIncomplete = true
-            return withAllData(smaller, where: fits)
+            bytes -= entry.bytes
         }
-        // Invariant: without `low` values it does not fit, and without `high` of them it does, or there are no more.
-        var (low, high) = (0, names.count)
-        guard high > 0, var fitted = without(high) else { return nil }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2
-            if let shorter = without(middle) { (high, fitted) = (middle, shorter) } else { low = middle }
-        }
-        return fitted
+        return smaller
     }
 
     private static func withAllData(

@@ -85,11 +85,12 @@ import Testing
             try await eventually("all are delivered at last") { try await notifier.stats.pending == 0 }
             let provider = try await provider(.fcm, notifier)
             #expect(provider?.status == .ready && provider?.since != nil)
-            #expect(provider?.problem == "some devices are not reached: the APNs key is refused")
+            #expect(provider?.problem == "devices of 5 or more users are not reached: the APNs key is refused")
             let shown = try await health(notifier)
             #expect(shown.status == before.status)
             #expect(
-                shown.providers?["fcm default"] == "ready: some devices are not reached: the APNs key is refused")
+                shown.providers?["fcm default"]
+                    == "ready: devices of 5 or more users are not reached: the APNs key is refused")
             _ = try await notifier.client.call(Notifier.Apps.Resume(app: "default"))
             #expect(try await self.provider(.fcm, notifier)?.problem == nil)
         }

@@ -66,6 +66,7 @@ import Testing
     @Test func plainPayloadsNeedNoMembersOfFCM() throws {
         let message = try LegacyMessage(payload { $0.badge = "1" }, .init())
         #expect(message.platforms == nil && message.options.priority == .high && message.options.link == nil)
+        #expect(try fcm(payload { ($0.clickAction, $0.tag, $0.icon, $0.color) = ("", "", "", "") }) == nil)
         #expect(try LegacyMessage(.init(data: ["a": "b"]), .init()).options.priority == .normal)
     }
 
@@ -75,8 +76,6 @@ import Testing
         let wrong: [(Notifier.LegacyPayload, Int?, String)] = [
             (payload { $0.badge = "one" }, nil, "payload.notification.badge"),
             (payload { $0.badge = "-1" }, nil, "payload.notification.badge"),
-            (payload { $0.clickAction = "" }, nil, "payload.notification.clickAction"),
-            (payload { $0.tag = "" }, nil, "payload.notification.tag"),
             (.init(notification: .init()), nil, "payload"),
             (.init(data: ["from": "x"]), nil, "payload.data"), (.init(data: ["": "x"]), nil, "payload.data"),
             (payload { $0.badge = "100000" }, nil, "payload.notification.badge"),

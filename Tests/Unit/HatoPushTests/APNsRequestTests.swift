@@ -239,26 +239,27 @@ import Testing
         }
     }
 
-    /// As few values as possible, the longest first; the app can fetch what they say.
+    /// What the author of a change wrote must not cost the text.
     @Test(arguments: ["x", "\"", "\u{1}", "あ"])
-    func theLongestDataGoWhenNothingElseIsEnough(_ character: String) throws {
-        let data = [
-            "chat": "c1", "short": "s", "longest": String(repeating: character, count: 4_000 / character.utf8.count),
-            "long": String(repeating: "y", count: 2_000),
-        ]
+    func theLongestDataOfATriggerGoBeforeTheText(_ character: String) throws {
         let request = try request(title: "t", body: "b") { content in
-            content.data = data
+            content.trigger = "chat"
+            content.data = [
+                "chat": "c1", "short": "s", "long": String(repeating: "y", count: 1_900),
+                "longest": String(repeating: character, count: 3_500 / character.utf8.count),
+            ]
             content.hato.id = "ntf_1"
         }
         let payload = try JSONParser.parse(request.payload)
         #expect(payload["aps"]?["alert"] == ["title": "t", "body": "b"])
         #expect(payload["hato"] == ["id": "ntf_1", "incomplete": true])
         #expect(payload["chat"] == "c1" && payload["short"] == "s" && payload["longest"] == nil)
-        #expect(payload["long"]?.string?.utf8.count == 2_000)
+        #expect(payload["long"]?.string?.utf8.count == 1_900)
     }
 
-    @Test func whatFitsWithoutItsTextKeepsItsData() throws {
+    @Test func aTextThatSaysSomethingIsCutForData() throws {
         let request = try request(title: "t", body: String(repeating: "b", count: 900)) {
+            $0.trigger = "chat"
             $0.data = ["x": String(repeating: "x", count: 3_500)]
         }
         let payload = try JSONParser.parse(request.payload)
@@ -266,13 +267,24 @@ import Testing
         #expect(payload["aps"]?["alert"]?["body"]?.string?.hasSuffix("…") == true)
     }
 
-    /// One of many thousand values is looked for, not tried one after the other.
-    @Test func manyShortValuesGoAsFewAsNeeded() throws {
+    /// Callers see what fits nowhere as a dead letter.
+    @Test func dataOfASendStayWhole() throws {
+        #expect(throws: APNsRequest.Problem.payloadTooLarge) {
+            _ = try request(body: "b") { $0.data = ["x": String(repeating: "x", count: 4_096)] }
+        }
+        let full = try request(body: "b") { $0.data = ["x": String(repeating: "x", count: 4_000)] }
+        #expect(try JSONParser.parse(full.payload)["x"] != nil)
+    }
+
+    @Test func manyShortValuesOfATriggerGoTogether() throws {
         let data = Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("\($0)", "v") })
-        let request = try request(body: "b") { $0.data = data }
+        let request = try request(body: "b") { content in
+            content.trigger = "chat"
+            content.data = data
+        }
         let payload = try #require(try JSONParser.parse(request.payload).object)
-        #expect(request.payload.count <= 4_096 && request.payload.count > 4_000)
-        #expect(payload["hato"] == ["incomplete": true] && payload.count > 300)
+        #expect(request.payload.count <= 4_096 && payload["hato"] == ["incomplete": true])
+        #expect(payload["aps"]?["alert"] == "b" && payload.count > 100)
     }
 
     // MARK: Members

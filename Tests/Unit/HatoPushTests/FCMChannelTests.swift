@@ -197,7 +197,7 @@ import Testing
                 return
             }
             var long = delivery()
-            long.content.data = ["transition_type": "t", "x": String(repeating: "x", count: 4_096)]
+            long.content.data = ["x": String(repeating: "x", count: 4_096)]
             guard case .rejected = await channel.deliver(long) else {
                 Issue.record("a message that is too large was sent")
                 return

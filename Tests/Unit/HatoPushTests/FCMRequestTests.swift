@@ -230,7 +230,7 @@ import Testing
         #expect(try message(.init(title: "t", body: body))["notification"]?["body"]?.string == body)
         let longer = try message(.init(title: "t", body: body + "b"))
         #expect(longer["notification"]?["body"]?.string?.hasSuffix("b…") == true)
-        let data = ["transition_type": "t", "x": String(repeating: "x", count: 4_096)]
+        let data = ["x": String(repeating: "x", count: 4_096)]
         #expect(FCMRequest(delivery(.init(title: "t")) { $0.data = data }, to: .token("t"), now: 0) == nil)
     }
 

@@ -96,8 +96,11 @@ import Testing
         let full = try fcm(delivery(3_600))
         #expect(full?["data"]?["x"] != nil && full?["data"]?["hato"] == nil)
         #expect(try JSONParser.parse(apns(delivery(3_950)).payload)["hato"] == nil)
-        // Without the data, the token is there again.
-        let incomplete = try fcm(delivery(4_100))?["data"]
+        #expect(try FCMRequest(delivery(4_100), to: .token("t"), now: 0) == nil)
+        // Data of a trigger go first.
+        var triggered = try delivery(4_100)
+        triggered.content.trigger = "chat"
+        let incomplete = try fcm(triggered)?["data"]
         #expect(incomplete?["x"] == nil && incomplete?["hato"]?.string?.contains(#""incomplete":true"#) == true)
         #expect(incomplete?["hato"]?.string?.contains(#""reply":"r"#) == true)
     }

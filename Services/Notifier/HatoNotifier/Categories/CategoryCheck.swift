@@ -60,7 +60,8 @@ struct CategoryCheck {
         guard let effect = action.effect, try ThreadEffect(effect, at: "\(parameter).effect") == nil,
             try WebhookEffect(effect, at: "\(parameter).effect") == nil
         else { return }
-        _ = try EffectTemplate(effect, at: "\(parameter).effect", hasText: action.input != nil)
+        try EffectTemplate(effect, at: "\(parameter).effect", hasText: action.input != nil)
+            .requireSense(at: "\(parameter).effect")
     }
 
     private func check(_ text: Notifier.LocalizedText?, _ parameter: String) throws(RPCError) {

@@ -33,7 +33,6 @@ struct CategoryMethods: NotifierMethods {
             throw NotifierError.noKeyForEffects
         }
         let receivers = try await receivers(of: category)
-        try await requireDatabases(of: category)
         let categoriesMax = configuration.limits.categoriesMax
         let (isNew, receiving) = try await outbox.change { draft in
             let (rows, key) = (draft.transaction, CategoryRecord.key(category.id))
@@ -52,18 +51,6 @@ struct CategoryMethods: NotifierMethods {
         service.categories.changed()
         for device in receiving.gone { await notices.dropDeliveries(of: device, outbox) }
         return .init(created: isNew, webhooks: receiving.shown.isEmpty ? nil : receiving.shown)
-    }
-
-    /// Throws `database_not_found` for an effect on a database that does not exist, and an error that says so when
-    /// messages cannot be asked.
-    private func requireDatabases(of category: Notifier.Category) async throws {
-        guard let messages else { return }
-        let writes = category.actions.flatMap { [$0.effect?.push, $0.effect?.set, $0.effect?.update] }
-        for name in Set(writes.compactMap { $0?.database }).sorted() {
-            let database = try DatabaseName(name)
-            guard database != .default else { continue }
-            _ = try await messages.position(of: database, "/x")
-        }
     }
 
     /// Those of a category that was checked. Throws `RPCError` that names the effect whose URL may not be called.

@@ -13,8 +13,7 @@ struct LegacyMessage {
 
     /// Throws `RPCError` that names the parameter.
     init(_ payload: Notifier.LegacyPayload, _ given: Notifier.LegacyOptions) throws(RPCError) {
-        // One without members shows nothing.
-        let shown = payload.notification.flatMap { $0 == .init() ? nil : $0 }
+        let shown = Self.shown(payload.notification)
         guard shown != nil || payload.data?.isEmpty == false else {
             throw .invalidArgument(
                 "payload", reason: "invalid_payload", "A payload has a notification, data or both")
@@ -35,6 +34,15 @@ struct LegacyMessage {
         var members = Notifier.PlatformMembers()
         members.fcm = .object(message)
         platforms = members
+    }
+
+    /// Empty texts are none, and a notification without members shows nothing.
+    private static func shown(_ given: Notifier.LegacyPayload.Shown?) -> Notifier.LegacyPayload.Shown? {
+        guard var shown = given else { return nil }
+        func filled(_ text: String?) -> String? { text?.isEmpty == true ? nil : text }
+        (shown.icon, shown.color, shown.tag) = (filled(shown.icon), filled(shown.color), filled(shown.tag))
+        shown.clickAction = filled(shown.clickAction)
+        return shown == .init() ? nil : shown
     }
 
     private static func badge(_ text: String) throws(RPCError) -> Int {

@@ -81,11 +81,6 @@ struct SendToDeviceMethods: NotifierMethods {
         try checks.size(message.text.body, "payload.notification.body", configuration.limits.bodyBytesMax)
         try checks.key(message.options.sound, "payload.notification.sound")
         try checks.key(message.options.collapseKey, "options.collapseKey")
-        let shown = request.payload.notification
-        let names = [("icon", shown?.icon), ("color", shown?.color), ("tag", shown?.tag)]
-        for (name, text) in names { try checks.key(text, "payload.notification.\(name)") }
-        try checks.key(
-            shown?.clickAction, "payload.notification.clickAction", bytesMax: RequestChecks.linkBytesMax)
         try checks.data(request.payload.data, "payload.data")
         do { try checks.platforms(message.platforms) } catch {
             throw .invalidArgument(

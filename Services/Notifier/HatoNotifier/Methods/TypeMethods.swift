@@ -90,8 +90,10 @@ extension RequestChecks {
                 }
             }
             guard (1...64).contains(name.utf8.count), isName, name != Notifier.PayloadType.typeField else {
+                // A name of any length would stand in the error.
+                let place = (1...64).contains(name.utf8.count) ? "\(parameter).\(name)" : parameter
                 throw .invalidArgument(
-                    "\(parameter).\(name)", reason: "invalid_field",
+                    place, reason: "invalid_field",
                     "A field has 1 to 64 of the characters A-Z a-z 0-9 _ - . and is not "
                         + "\(Notifier.PayloadType.typeField), e.g. product_id")
             }

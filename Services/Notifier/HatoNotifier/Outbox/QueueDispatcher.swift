@@ -25,8 +25,9 @@ actor QueueDispatcher {
     private var inFlight = 0
     private var search = LaneSearch()
     private var hasResponded = false
-    /// Why the provider does not reach some devices of the app, since when, and when it said so last.
-    private var misconfiguration: (problem: String, since: Int64, last: Int64)?
+    private var misconfiguration = Misconfiguration()
+    /// When the credentials may have changed: attempts that began before say nothing of them.
+    private var retriedAt: Int64 = 0
     /// Whether nothing waited when it was looked last.
     private var isEmpty = false
     /// How far it was looked for what has expired while nothing is leased, and when to look again.
@@ -37,8 +38,6 @@ actor QueueDispatcher {
     private static let batchMax = 256
     /// Milliseconds from one look for what has expired to the next.
     private static let sweepPause: Int64 = 3_600_000
-    /// Milliseconds for which a misconfiguration is shown: attempts that meet it are made again every ten minutes.
-    private static let misconfigurationShown: Int64 = 3_600_000
 
     init(
         _ queue: ProviderQueue, _ outbox: Outbox, channel: (any Channel)?, _ results: ResultWriter,
@@ -78,14 +77,16 @@ actor QueueDispatcher {
     /// Calls the provider again at once, whatever it did before. Throws the errors of the store.
     func resume() async throws {
         try await ProviderQueues(outbox).resume(queue)
-        (breaker, refusals, stopped, misconfiguration) = (CircuitBreaker(), TokenRefusals(), nil, nil)
+        (breaker, refusals, stopped) = (CircuitBreaker(), TokenRefusals(), nil)
+        (misconfiguration, retriedAt) = (Misconfiguration(), outbox.time.now())
         wake()
     }
 
     /// Calls the provider again at once, unless the queue is stopped. What it responded before says nothing of
     /// credentials that may be others now.
     func retry() {
-        (breaker, hasResponded, misconfiguration) = (CircuitBreaker(), false, nil)
+        (breaker, hasResponded) = (CircuitBreaker(), false)
+        (misconfiguration, retriedAt) = (Misconfiguration(), outbox.time.now())
         wake()
     }
 
@@ -98,8 +99,8 @@ actor QueueDispatcher {
         } else if let open = breaker.open, !isEmpty || outbox.time.now() < open.until {
             shown.status = .paused
             (shown.problem, shown.since) = (open.problem, Int(open.since))
-        } else if let misconfiguration, outbox.time.now() - misconfiguration.last < Self.misconfigurationShown {
-            (shown.problem, shown.since) = (misconfiguration.problem, Int(misconfiguration.since))
+        } else if let known = misconfiguration.shown(at: outbox.time.now()) {
+            (shown.problem, shown.since) = (known.problem, Int(known.since))
         }
         return shown
     }
@@ -198,14 +199,15 @@ actor QueueDispatcher {
         wake()
     }
 
-    private func isMisconfigured(_ response: DeliveryResponse, at now: Int64) {
-        let isKnown = misconfiguration.map { now - $0.last < Self.misconfigurationShown } == true
-        let problem = "some devices are not reached: \(response.error ?? "the provider refuses the configuration")"
-        misconfiguration = (problem, isKnown ? misconfiguration?.since ?? now : now, now)
-        guard !isKnown else { return }
+    private func isMisconfigured(_ response: DeliveryResponse, _ lease: Lease, at now: Int64) {
+        let wasKnown = misconfiguration.shown(at: now) != nil
+        let content = lease.delivery.content
+        misconfiguration.met(response.error, by: content.uid.isEmpty ? content.device : content.uid, at: now)
+        guard !wasKnown, let known = misconfiguration.shown(at: now) else { return }
         notices.notice(
             .misconfiguredApp, "a provider does not reach some devices of an app; their deliveries are tried again",
-            ["app": "\(queue.app)", "platform": "\(queue.platform.rawValue)", "problem": "\(problem)"], level: .error)
+            ["app": "\(queue.app)", "platform": "\(queue.platform.rawValue)", "problem": "\(known.problem)"],
+            level: .error)
     }
 
     private func attemptWasRecorded() {
@@ -215,8 +217,10 @@ actor QueueDispatcher {
 
     private func attemptEnded(_ outcome: DeliveryOutcome, _ lease: Lease) async {
         let now = outbox.time.now()
-        if outcome.response.status != nil { hasResponded = true }
-        if outcome.response.isMisconfiguration { isMisconfigured(outcome.response, at: now) }
+        if lease.began >= retriedAt {
+            if outcome.response.status != nil { hasResponded = true }
+            if outcome.response.isMisconfiguration { isMisconfigured(outcome.response, lease, at: now) }
+        }
         let wasOpen = breaker.open != nil
         breaker.attemptEnded(
             outcome, CircuitBreaker.Times(began: lease.began, ended: now), random: outbox.randomFraction())

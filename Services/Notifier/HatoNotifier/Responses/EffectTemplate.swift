@@ -33,19 +33,27 @@ struct EffectTemplate: Sendable {
         do {
             let whole = try path.filledPath(with: EffectCheck.fills(for: path))
             // The key of the child comes below it.
-            if first.0 == .push {
-                _ = try whole.child(TreeKey("x"))
-                guard write.value != .null else {
-                    throw ArgumentError(
-                        reason: "invalid_value", "A push of null writes nothing; give a value, or take set to remove")
-                }
-            }
+            if first.0 == .push { _ = try whole.child(TreeKey("x")) }
             try EffectCheck(hasText: hasText, path: whole).value(write.value, of: first.0)
         } catch let error as ArgumentError {
             throw .wrong("\(place).value", error)
         } catch {
             throw .internalError
         }
+    }
+
+    /// Refuses what could never be written, whatever fills it. Not asked of effects that were accepted before: their
+    /// responses say that they are refused. Throws `RPCError` that names the parameter.
+    func requireSense(at parameter: String) throws(RPCError) {
+        do throws(ArgumentError) {
+            switch kind {
+            case .push where write.value == .null:
+                throw ArgumentError(
+                    reason: "invalid_value", "A push of null writes nothing; give a value, or take set to remove")
+            case .update: try EffectConflicts.refuse(write.value.object?.members.map(\.name) ?? [])
+            case .push, .set, .webhook: break
+            }
+        } catch { throw .wrong("\(parameter).\(kind.rawValue).value", error) }
     }
 
     /// All places of path and value.
@@ -168,33 +176,6 @@ private struct EffectCheck {
             try texts(member.value)
             _ = try TreeNode(json: member.value, at: path.appending(below), serverValues: TimestampsOnly())
         }
-        try refuseConflicts(values.members.map(\.name))
-    }
-
-    /// Throws `conflicting_paths` when one is at or above another whatever fills their places.
-    private func refuseConflicts(_ names: [String]) throws {
-        var known: [[TreeKey]: String] = [:]
-        for name in names {
-            let text = try PlaceText(name)
-            // No other text of a path has braces, and not each name is a key.
-            let fills = Dictionary(
-                text.places.map { ($0.name, "{\($0.name.utf8.map { String($0) }.joined(separator: "-"))}") }
-            ) { first, _ in first }
-            let keys = try text.filledPath(with: fills).keys
-            if let other = known.updateValue(name, forKey: keys) { throw conflict(name, other) }
-        }
-        for (keys, name) in known {
-            for count in 1..<max(1, keys.count) {
-                if let upper = known[Array(keys.prefix(count))] { throw conflict(upper, name) }
-            }
-        }
-    }
-
-    private func conflict(_ upper: String, _ lower: String) -> ArgumentError {
-        ArgumentError(
-            reason: "conflicting_paths",
-            "The path \(upper) is at or above \(lower); an update may set each node only once, e.g. "
-                + "{\"a/b\": 1, \"a/c\": 2}")
     }
 
     private func texts(_ value: JSONValue) throws(ArgumentError) {
@@ -215,6 +196,37 @@ private struct EffectCheck {
                 try texts(member.value)
             }
         }
+    }
+}
+
+/// Paths of an update that are at or above each other, whatever fills their places.
+private enum EffectConflicts {
+    /// Throws `conflicting_paths`.
+    static func refuse(_ names: [String]) throws(ArgumentError) {
+        var fills: [String: String] = [:]
+        var paths: [(name: String, keys: [TreeKey])] = []
+        for name in names {
+            let text = try PlaceText(name)
+            // A different key for each place, which no one writes.
+            for place in text.places where fills[place.name] == nil { fills[place.name] = "\u{E000}\(fills.count)" }
+            paths.append((name, try text.filledPath(with: fills).keys))
+        }
+        var known: [[TreeKey]: String] = [:]
+        for path in paths {
+            if let other = known.updateValue(path.name, forKey: path.keys) { throw conflict(path.name, other) }
+        }
+        for path in paths {
+            for count in 1..<max(1, path.keys.count) {
+                if let upper = known[Array(path.keys.prefix(count))] { throw conflict(upper, path.name) }
+            }
+        }
+    }
+
+    private static func conflict(_ upper: String, _ lower: String) -> ArgumentError {
+        ArgumentError(
+            reason: "conflicting_paths",
+            "The path \(upper) is at or above \(lower); an update may set each node only once, e.g. "
+                + "{\"a/b\": 1, \"a/c\": 2}")
     }
 }
 
