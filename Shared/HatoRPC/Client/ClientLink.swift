@@ -1,7 +1,6 @@
 import HatoModel
 import NIOCore
 import NIOPosix
-import NIOSSL
 import Synchronization
 
 /// The one connection of a client and everything that waits for it, on one event loop.
@@ -55,7 +54,7 @@ final class ClientLink: @unchecked Sendable {
     private var credentialEnd: Double?
     private var failures = 0
     private var notBefore = NIODeadline.uptimeNanoseconds(0)
-    private var tls: NIOSSLContext?
+    private var tls: ClientTLS?
 
     init(_ configuration: RPCClientConfiguration) {
         self.configuration = configuration
@@ -118,13 +117,7 @@ final class ClientLink: @unchecked Sendable {
 
     private func write(_ id: UInt64, _ method: String, _ params: [UInt8]) {
         if output.capacity == 0 { output = ByteBufferAllocator().buffer(capacity: 512 + params.count) }
-        output.writeStaticString("{\"jsonrpc\":\"2.0\",\"id\":")
-        output.writeString(String(id))
-        output.writeStaticString(",\"method\":\"")
-        output.writeString(method)
-        output.writeStaticString("\",\"params\":")
-        output.writeBytes(params)
-        output.writeStaticString("}\n")
+        RequestLine.write(id, method, params.span, into: &output)
     }
 
     /// The caller does not wait any more. A call that has left is carried out all the same: what it opens is ended when
@@ -263,42 +256,34 @@ final class ClientLink: @unchecked Sendable {
         phase = .connecting
         let handler = ClientHandler(
             link: self, lineBytesMax: configuration.lineBytesMax, nestingMax: configuration.nestingMax)
-        let bound = NIOLoopBound(handler, eventLoop: loop)
-        let security: (NIOSSLContext, RPCClientTLS)?
         do {
-            security = try configuration.tls.map { (try tls ?? ClientTLS.context($0), $0) }
-            tls = security?.0
+            if tls == nil { tls = try configuration.tls.map { try ClientTLS($0, host: configuration.host) } }
         } catch {
             return connectFailed(ConnectionProblem.words(error))
         }
-        let host = configuration.host
-        let bootstrap = ClientBootstrap(group: loop)
-            .connectTimeout(TimeAmount(configuration.connectTimeout))
-            .channelOption(.socketOption(.so_keepalive), value: 1)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let security {
-                        try channel.pipeline.syncOperations.addHandler(
-                            ClientTLS.handler(security.0, host: host, security.1))
-                    }
-                    try channel.pipeline.syncOperations.addHandler(bound.value)
-                }
-            }
-        KeepAlive.options(RPCLimits())
-            .reduce(bootstrap) { $0.channelOption(.tcpOption($1.option), value: $1.value) }
-            .connect(host: host, port: configuration.port)
+        ClientChannel.bootstrap(on: loop, connectTimeout: configuration.connectTimeout)
+            .connect(host: configuration.host, port: configuration.port)
             .assumeIsolated()
             .whenComplete { [self] outcome in
                 switch outcome {
-                case .success: connected(handler)
+                case .success(let channel): connected(channel, handler)
                 case .failure(let error): connectFailed(ConnectionProblem.words(error))
                 }
             }
     }
 
+    private func connected(_ channel: any Channel, _ handler: ClientHandler) {
+        guard case .connecting = phase else { return channel.close(promise: nil) }
+        do {
+            try ClientChannel.start(channel, tls, handler)
+        } catch {
+            channel.close(promise: nil)
+            return connectFailed(ConnectionProblem.words(error))
+        }
+        connected(handler)
+    }
+
     private func connected(_ handler: ClientHandler) {
-        guard case .connecting = phase else { return handler.close() }
         guard handler.context != nil else { return connectFailed("the connection closed at once") }
         phase = .authenticating(handler)
         authenticate(handler)

@@ -2,8 +2,20 @@ import HatoModel
 import NIOCore
 import NIOSSL
 
-/// TLS of a link to a server: version 1.2 or newer.
-enum ClientTLS {
+/// TLS of the connections to a server: version 1.2 or newer. Made once for all of them.
+struct ClientTLS: Sendable {
+    private let context: NIOSSLContext
+    /// Nil where the server has no name that a handshake can carry.
+    private let serverName: String?
+
+    /// Reads the files. Throws `TLSFileError`.
+    init(_ tls: RPCClientTLS, host: String) throws {
+        context = try Self.context(tls)
+        let name = tls.serverName ?? host
+        let isAddress = (try? SocketAddress(ipAddress: name, port: 0)) != nil
+        serverName = isAddress ? nil : name
+    }
+
     /// Throws `TLSFileError`.
     static func context(_ tls: RPCClientTLS) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
@@ -20,10 +32,12 @@ enum ClientTLS {
         return try TLSFiles.context(configuration, keyFile: tls.keyFile)
     }
 
-    /// An address cannot be named in a handshake, but the certificate is checked for it all the same.
-    static func handler(_ context: NIOSSLContext, host: String, _ tls: RPCClientTLS) throws -> NIOSSLClientHandler {
-        let name = tls.serverName ?? host
-        let isAddress = (try? SocketAddress(ipAddress: name, port: 0)) != nil
-        return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : name)
+    /// The handler of one connection. An address cannot be named in a handshake, but the certificate is checked for it
+    /// all the same.
+    func handler() throws -> NIOSSLClientHandler {
+        var configuration = NIOSSLHandler.Configuration()
+        // What was once written at a time is no reason to keep as much memory.
+        configuration.maximumPreservedOutboundBufferCapacity = 16 << 10
+        return try NIOSSLClientHandler(context: context, serverHostname: serverName, configuration: configuration)
     }
 }

@@ -36,7 +36,9 @@ public final class RPCClient: Sendable {
     /// Calls a method by name. Throws `RPCError`, or `CancellationError` when the task is cancelled.
     public func call(method: String, params: JSONObject = [:], credential: String? = nil) async throws -> JSONValue {
         let text: [UInt8] = try await waiting(method, Self.adding(credential, to: params)) { .result($0) }
-        return try JSONParser.parse(text, depth: configuration.nestingMax)
+        do { return try JSONParser.parse(text, depth: configuration.nestingMax) } catch {
+            throw RPCError.badResponse("\(error)")
+        }
     }
 
     /// The text of the result: for callers that read it in part. A response of more than `bytesMax` bytes is not kept:

@@ -8,35 +8,22 @@ enum ServerLine {
     case notification(RPCEvent)
 
     static func read(_ line: Span<UInt8>, nestingMax: Int) throws(JSONError) -> ServerLine {
-        var scanner = JSONScanner(depth: nestingMax)
-        var id: UInt64?
-        var method: String?
-        var params = JSONObject()
-        var result: Range<Int>?
-        var error: RPCError?
-        var cursor = try scanner.beginObject(line)
-        while let name = try scanner.nextMember(line, &cursor) {
-            switch name {
-            case "id": id = number(line.extracting(try scanner.skip(line)))
-            case "result": result = try scanner.skip(line)
-            case "error":
-                error = RPCError(json: try scanner.value(line)) ?? RPCError.badResponse("an error without a code")
-            case "method": method = try scanner.string(line)
-            case "params":
-                if try scanner.kind(line) == .object {
-                    params = try scanner.object(line)
-                } else {
-                    _ = try scanner.skip(line)
-                }
-            default: _ = try scanner.skip(line)
-            }
+        let envelope = try ServerEnvelope.read(line, nestingMax: nestingMax)
+        let id = envelope.id.number
+        if let error = envelope.error {
+            var scanner = JSONScanner(at: error.lowerBound, depth: nestingMax)
+            let read = RPCError(json: try scanner.value(line))
+            return .error(id: id, read ?? RPCError.badResponse("an error without a code"))
         }
-        try scanner.end(line)
-        if let error { return .error(id: id, error) }
-        if let id, let result {
+        if let id, let result = envelope.result {
             return .result(id: id, line.extracting(result).withUnsafeBufferPointer { Array($0) })
         }
-        if let method, id == nil {
+        if let method = envelope.method, id == nil {
+            var params = JSONObject()
+            if let range = envelope.params {
+                var scanner = JSONScanner(at: range.lowerBound, depth: nestingMax)
+                params = try scanner.object(line)
+            }
             return .notification(RPCEvent(method: method, params: params, byteCount: line.count))
         }
         return .error(id: id, RPCError.badResponse("neither result nor error"))
@@ -47,20 +34,10 @@ enum ServerLine {
         var scanner = JSONScanner()
         guard var cursor = try? scanner.beginObject(line) else { return nil }
         while let name = try? scanner.nextMember(line, &cursor), name == "id" || name == "jsonrpc" {
-            guard let value = try? scanner.skip(line) else { return nil }
-            if name == "id" { return number(line.extracting(value)) }
+            guard let value = try? JSONSkipper.skip(line, &scanner) else { return nil }
+            if name == "id" { return ServerEnvelope.number(line.extracting(value)) }
         }
         return nil
-    }
-
-    private static func number(_ text: Span<UInt8>) -> UInt64? {
-        guard text.count > 0, text.count < 20 else { return nil }
-        var value: UInt64 = 0
-        for index in text.indices {
-            guard text[index] >= UInt8(ascii: "0"), text[index] <= UInt8(ascii: "9") else { return nil }
-            value = value &* 10 &+ UInt64(text[index] - UInt8(ascii: "0"))
-        }
-        return value
     }
 }
 
@@ -104,5 +81,9 @@ extension RPCError {
 
     static func cannotConnect(_ host: String, _ port: Int, _ reason: String) -> RPCError {
         unavailable(reason: cannotConnectReason, "No connection to \(host):\(port): \(reason)")
+    }
+
+    static func cannotConnect(_ reason: String) -> RPCError {
+        unavailable(reason: cannotConnectReason, "No connection to the service: \(reason)")
     }
 }

@@ -94,7 +94,7 @@ public final class RPCServer: Sendable {
                 }
             }
             .childChannelOption(.socketOption(.so_rcvbuf), value: SocketInput.option(limits))
-        let options = KeepAlive.options(limits) + [SocketOutput.option(limits)]
+        let options = KeepAlive.options(limits) + [SocketOutput.option(unsentBytesMax: limits.socketUnsentBytesMax)]
         return options.reduce(bootstrap) { $0.childChannelOption(.tcpOption($1.option), value: $1.value) }
     }
 

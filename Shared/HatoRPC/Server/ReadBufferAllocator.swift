@@ -1,19 +1,12 @@
 import NIOCore
 
-/// The buffers that a connection reads into: they grow and shrink with what its peer sends, like
-/// `AdaptiveRecvByteBufferAllocator`'s.
-///
-/// A channel keeps the first buffer it gets for as long as it lives (`NIOPooledRecvBufferAllocator`): that one has
-/// `keptBytes`, and all that are larger go when their bytes have been read. So a connection that has sent long lines
-/// and is silent now holds no more than any other.
+/// The buffers that a connection of a server reads into.
 ///
 /// What a connection reads first is held without asking. So while all connections hold more than half of what the
-/// process may, none reads into a larger buffer: thousands that send much at once would each hold one.
+/// process may, none reads into a larger buffer than the one that its channel keeps: thousands that send much at once
+/// would each hold one.
 struct ReadBufferAllocator: RecvByteBufferAllocator {
-    /// The size of the buffer that the channel keeps.
-    static let keptBytes = 2 << 10
-
-    private var adaptive: AdaptiveRecvByteBufferAllocator
+    private var buffers: ReadBuffers
     private let budget: ProcessBudget
 
     /// - Parameters:
@@ -21,22 +14,19 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
     ///   - budget: what decides whether buffers are large.
     init(maximum: Int, _ budget: ProcessBudget) {
         self.budget = budget
-        adaptive = AdaptiveRecvByteBufferAllocator(
-            minimum: Self.keptBytes, initial: Self.keptBytes, maximum: max(maximum, Self.keptBytes))
+        buffers = ReadBuffers(maximum: maximum)
     }
 
     private var isScarce: Bool { budget.freeBytes < budget.limit / 2 }
 
     func buffer(allocator: ByteBufferAllocator) -> ByteBuffer {
-        isScarce ? allocator.buffer(capacity: Self.keptBytes) : adaptive.buffer(allocator: allocator)
+        isScarce ? allocator.buffer(capacity: ReadBuffers.keptBytes) : buffers.buffer(allocator: allocator)
     }
 
     /// Returns whether the next buffer is another one than that which the channel keeps.
     mutating func record(actualReadBytes: Int) -> Bool {
-        _ = adaptive.record(actualReadBytes: actualReadBytes)
-        return !isScarce && (adaptive.nextBufferSize() ?? 0) > Self.keptBytes
+        buffers.record(actualReadBytes: actualReadBytes) && !isScarce
     }
 
-    /// None: with a size, the channel would enlarge the buffer that it keeps.
-    func nextBufferSize() -> Int? { nil }
+    func nextBufferSize() -> Int? { buffers.nextBufferSize() }
 }

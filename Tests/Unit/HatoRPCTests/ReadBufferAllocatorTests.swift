@@ -27,10 +27,10 @@ struct ReadBufferAllocatorTests {
             capacity: 1,
             recvAllocator: ReadBufferAllocator(maximum: LineIntake.readBytesMax, ProcessBudget(RPCLimits())))
         let growing = (0..<8).map { _ in read(.max, &pool) }
-        #expect(growing.first == ReadBufferAllocator.keptBytes)
+        #expect(growing.first == ReadBuffers.keptBytes)
         #expect(growing.last == LineIntake.readBytesMax)
         let shrinking = (0..<16).map { _ in read(10, &pool) }
-        #expect(shrinking.last == ReadBufferAllocator.keptBytes, "the buffer that the channel keeps has not grown")
+        #expect(shrinking.last == ReadBuffers.keptBytes, "the buffer that the channel keeps has not grown")
     }
 
     @Test func noBufferIsLargeWhileMuchIsHeld() {
@@ -43,7 +43,7 @@ struct ReadBufferAllocatorTests {
         // The size of the next one may have been chosen before.
         _ = read(.max, &pool)
         let scarce = (0..<8).map { _ in read(.max, &pool) }
-        #expect(scarce.allSatisfy { $0 == ReadBufferAllocator.keptBytes }, "\(scarce)")
+        #expect(scarce.allSatisfy { $0 == ReadBuffers.keptBytes }, "\(scarce)")
         budget.add(-budget.limit / 2, to: account)
         #expect((0..<8).map { _ in read(.max, &pool) }.last == LineIntake.readBytesMax)
     }

@@ -15,7 +15,7 @@ import NIOCore
 /// peer that does not read keeps the rest in its own buffers. SO_SNDBUF stays as the system sets it: it would also
 /// bound what is on its way, and with it the speed of a fast link over a long distance.
 enum SocketOutput {
-    static func option(_ limits: RPCLimits) -> (option: NIOBSDSocket.Option, value: SocketOptionValue) {
-        (NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT), SocketOptionValue(limits.socketUnsentBytesMax))
+    static func option(unsentBytesMax: Int) -> (option: NIOBSDSocket.Option, value: SocketOptionValue) {
+        (NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT), SocketOptionValue(unsentBytesMax))
     }
 }
