@@ -1,0 +1,59 @@
+/// A request for `/.lp` (spec realtime-database §8.9), read from the query of its address.
+public enum PollRequest: Sendable, Hashable {
+    /// Begins a session; `callback` is the number of the client's callbacks.
+    case start(callback: Int)
+    /// Fetches messages, and brings segments of those of the client.
+    case poll(id: String, password: String, [SegmentAssembler.Segment])
+    /// Loads the page that reports that its page has gone.
+    case leavingPage(id: String, password: String)
+    /// The page has gone.
+    case leave(id: String, password: String)
+
+    /// Why a request is refused.
+    public enum Failure: Error, Sendable, Hashable {
+        /// A parameter is missing or wrong.
+        case wrong(String)
+    }
+
+    /// - Parameter parameters: the names and values of the query, decoded. Of a name that comes twice, the first counts.
+    ///
+    /// Throws `Failure`.
+    public init(_ parameters: [(name: String, value: String)]) throws(Failure) {
+        var values: [String: String] = [:]
+        for (name, value) in parameters where values[name] == nil { values[name] = value }
+        if values["start"] == "t" {
+            guard let text = values["cb"], let callback = Self.number(text) else { throw .wrong("cb") }
+            self = .start(callback: callback)
+            return
+        }
+        guard let id = values["id"] else { throw .wrong("id") }
+        guard let password = values["pw"] else { throw .wrong("pw") }
+        if values["dframe"] == "t" {
+            self = .leavingPage(id: id, password: password)
+        } else if values["disconn"] == "t" {
+            self = .leave(id: id, password: password)
+        } else {
+            self = .poll(id: id, password: password, try Self.segments(values))
+        }
+    }
+
+    private static func segments(_ values: [String: String]) throws(Failure) -> [SegmentAssembler.Segment] {
+        var segments: [SegmentAssembler.Segment] = []
+        while let text = values["seg\(segments.count)"] {
+            let index = segments.count
+            guard let number = number(text) else { throw .wrong("seg\(index)") }
+            guard let count = values["ts\(index)"].flatMap(number(_:)) else { throw .wrong("ts\(index)") }
+            guard let data = values["d\(index)"] else { throw .wrong("d\(index)") }
+            segments.append(SegmentAssembler.Segment(number: number, count: count, data: Array(data.utf8)))
+        }
+        return segments
+    }
+
+    /// A number of digits only, which may be written into a script.
+    private static func number(_ text: String) -> Int? {
+        guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(text)
+    }
+}
