@@ -85,7 +85,7 @@ public enum ServerText {
         }
     }
 
-    /// A message that answers no request; `body` writes the members of its body.
+    /// A message without a request; `body` writes the members of its body.
     static func push(_ action: String, capacity: Int = 128, body: (inout JSONWriter) -> Void) -> [UInt8] {
         message("d", capacity: capacity) { writer in
             writer.member("a")

@@ -1,8 +1,8 @@
 import HatoModel
 
-/// The native calls of a session that have no answer yet.
+/// The native calls of a session that have no response yet.
 struct SessionCalls {
-    /// A call, and what its answer is for.
+    /// A call, and what its response is for.
     struct Call {
         var purpose: Purpose
         /// The place of the response among the responses; nil when it is sent as soon as it is there.
@@ -13,7 +13,7 @@ struct SessionCalls {
         var bytes: Int
     }
 
-    /// What an answer is for.
+    /// What a response is for.
     enum Purpose {
         case write
         case onDisconnect
@@ -23,7 +23,7 @@ struct SessionCalls {
         case unlisten
         case authenticate(SessionCredential)
         case signOut
-        /// Nobody waits for it.
+        /// No request waits for it.
         case discarded
 
         /// The kind of its errors.
@@ -60,7 +60,7 @@ struct SessionCalls {
         return lastNumber
     }
 
-    /// The call with this number, which is answered now.
+    /// The call with this number, which ends now.
     mutating func take(_ number: Int) -> Call? {
         guard let call = calls.removeValue(forKey: number) else { return nil }
         count(call, -1)

@@ -66,7 +66,7 @@ public struct SessionCredential: Sendable, Hashable {
     public enum Override: Sendable, Hashable {
         /// That of the credential.
         case none
-        /// Nobody is signed in (`noauth`).
+        /// No user is signed in (`noauth`).
         case signedOut
         /// Exactly this JSON object is `auth` (`authvar`).
         case variable(ArraySlice<UInt8>)

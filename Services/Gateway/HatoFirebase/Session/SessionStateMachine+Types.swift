@@ -9,8 +9,8 @@ extension SessionStateMachine {
         case wireOpened(at: Int64)
         /// A message of the client has come.
         case message(ReceivedMessage)
-        /// A call was answered, with the text of its result.
-        case answered(call: Int, result: ArraySlice<UInt8>)
+        /// A call has succeeded, with the text of its result.
+        case succeeded(call: Int, result: ArraySlice<UInt8>)
         /// A call was refused.
         case refused(call: Int, RPCError)
         /// A listener got a notification.
@@ -47,7 +47,7 @@ extension SessionStateMachine {
         case send([UInt8])
         /// Call a native method; `params` is the text of an object, in one line.
         case call(Int, method: String, params: [UInt8])
-        /// Set the identity of the wire, as `session.authenticate` does; answered like a call.
+        /// Set the identity of the wire, as `session.authenticate` does; it ends like a call.
         case authenticate(Int, SessionCredential)
         /// Let a timer fire; one that is scheduled already is replaced.
         case schedule(Timer, Due)
@@ -85,7 +85,7 @@ public enum SessionEnd: Sendable, Hashable {
     /// A service is away, or cannot do it now; the reason of the error, or of the end of a listener.
     case outage(String)
     /// A service sent what cannot be read.
-    case unreadableAnswer
+    case unreadableResult
     /// The client sent what is no message.
     case unreadableMessage(String)
     /// The client sent something before the hello.

@@ -3,8 +3,8 @@ public import HatoModel
 /// One session of a client of Firebase's protocol 5, above any transport and above one connection to messages (spec
 /// realtime-database §8).
 ///
-/// It relies on the order of the native protocol: answers in the order of the calls, the events of a listener behind
-/// the answer that opened it, and those of a write before the answer of the write. It guarantees to the client:
+/// It relies on the order of the native protocol: responses in the order of the calls, the events of a
+/// listener behind the response that opened it, and those of a write before the response of the write. It guarantees to the client:
 /// - The response of a request comes behind those of earlier requests; only a read that waits for an index comes later.
 /// - A listen gets its response behind its first value, and a write its response behind its own events.
 /// - Nothing is pushed for a listen behind its `c`, and nothing twice.
@@ -58,7 +58,7 @@ public struct SessionStateMachine: Sendable {
         case .accepted: actions.append(.schedule(.wire, .after(limits.wireMsMax)))
         case .wireOpened(let time): wireOpened(at: time)
         case .message(let message): received(message)
-        case .answered(let call, let result): answered(call, result)
+        case .succeeded(let call, let result): succeeded(call, result)
         case .refused(let call, let error): refused(call, error)
         case .notified(let notification): notified(notification)
         case .timerFired(let timer): fired(timer)
@@ -190,7 +190,7 @@ public struct SessionStateMachine: Sendable {
         actions.append(.call(calls.add(call), method: method, params: params))
     }
 
-    /// Ends a subscription for which nobody waits.
+    /// Ends a subscription that the client does not want.
     private mutating func discard(_ subscription: String) {
         let params = NativeParams.ending(subscription)
         let call = SessionCalls.Call(purpose: .discarded, ticket: nil, number: 0, bytes: params.count)
@@ -199,7 +199,7 @@ public struct SessionStateMachine: Sendable {
 
     // MARK: The service
 
-    private mutating func answered(_ index: Int, _ result: ArraySlice<UInt8>) {
+    private mutating func succeeded(_ index: Int, _ result: ArraySlice<UInt8>) {
         guard let call = calls.take(index) else { return }
         let number = call.number
         switch call.purpose {
@@ -207,11 +207,11 @@ public struct SessionStateMachine: Sendable {
         case .write, .onDisconnect, .unlisten:
             respond(call.ticket, ServerText.response(number, StatusWords("ok", "")))
         case .get:
-            guard let value = NativeResult.member("value", of: result) else { return close(.unreadableAnswer) }
+            guard let value = NativeResult.member("value", of: result) else { return close(.unreadableResult) }
             respond(call.ticket, ServerText.response(number, okWith: value))
         case .listen(let listen): opened(listen, call, result)
         case .authenticate(let credential):
-            guard let session = NativeResult.session(result) else { return close(.unreadableAnswer) }
+            guard let session = NativeResult.session(result) else { return close(.unreadableResult) }
             actions.append(session.expiresAt.map { .schedule(.tokenEnd, .at($0)) } ?? .cancel(.tokenEnd))
             respond(
                 call.ticket,
@@ -223,17 +223,17 @@ public struct SessionStateMachine: Sendable {
     }
 
     private mutating func opened(_ listen: Int, _ call: SessionCalls.Call, _ result: ArraySlice<UInt8>) {
-        guard let answer = NativeResult.Listen(result), let ticket = call.ticket else {
-            return close(.unreadableAnswer)
+        guard let opening = NativeResult.Listen(result), let ticket = call.ticket else {
+            return close(.unreadableResult)
         }
-        let response = ServerText.response(call.number, okWith: answer.warnings)
+        let response = ServerText.response(call.number, okWith: opening.warnings)
         let held =
-            answer.isUnchanged
+            opening.isUnchanged
             ? nil
             : ListenTable.HeldResponse(
                 ticket: ticket, number: call.number, text: response)
-        let isWanted = listens.opened(listen, as: answer.subscription, holding: held)
-        if !isWanted { discard(answer.subscription) }
+        let isWanted = listens.opened(listen, as: opening.subscription, holding: held)
+        if !isWanted { discard(opening.subscription) }
         if !isWanted || held == nil { respond(ticket, response) }
     }
 
@@ -268,7 +268,7 @@ public struct SessionStateMachine: Sendable {
     private mutating func notified(_ notification: Notification) {
         guard let listen = listens.listen(notification.subscription) else { return }
         guard !notification.isEnd else { return ended(notification) }
-        guard let pushes = EventPush.pushes(notification.params, for: listen) else { return close(.unreadableAnswer) }
+        guard let pushes = EventPush.pushes(notification.params, for: listen) else { return close(.unreadableResult) }
         send(pushes)
         if let held = listens.takeHeldResponse(notification.subscription) { respond(held.ticket, held.text) }
     }

@@ -4,8 +4,8 @@ public struct PollLimits: Sendable, Hashable {
     public var segmentsWaitingMax = 1_024
     /// Bytes of segments that wait for an earlier one.
     public var segmentBytesMax = 2 << 20
-    /// Bytes of messages in one answer; a larger message is in one of its own.
-    public var answerBytesMax = 1 << 20
+    /// Bytes of messages in one response; a larger message is in one of its own.
+    public var responseBytesMax = 1 << 20
     /// Bytes of messages that no poll has fetched, above which the session should get no more (`wantsOutput`).
     public var unfetchedBytesMax = 1 << 20
     /// Milliseconds for which a poll waits for something to say.

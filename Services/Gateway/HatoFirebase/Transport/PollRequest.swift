@@ -15,7 +15,8 @@ public enum PollRequest: Sendable, Hashable {
         case wrong(String)
     }
 
-    /// - Parameter parameters: the names and values of the query, decoded. Of a name that comes twice, the first counts.
+    /// - Parameter parameters: the names and values of the query, decoded; of a name that comes twice, the first
+    ///   counts.
     ///
     /// Throws `Failure`.
     public init(_ parameters: [(name: String, value: String)]) throws(Failure) {

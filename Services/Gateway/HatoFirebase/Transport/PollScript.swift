@@ -1,4 +1,4 @@
-/// The texts of the answers to polls: scripts that call the client's functions (spec realtime-database §8.9).
+/// The texts of the responses to polls: scripts that call the client's functions (spec realtime-database §8.9).
 public enum PollScript {
     /// The id and the password of a polling session: two secrets that stand in scripts and addresses.
     public struct Secrets: Sendable, Hashable {
@@ -17,7 +17,7 @@ public enum PollScript {
         }
     }
 
-    /// The first answer: the functions that later ones call, the secrets and the first messages.
+    /// The first response: the functions that later ones call, the secrets and the first messages.
     ///
     /// - Parameters:
     ///   - callback: the number of the client's callbacks.
@@ -28,11 +28,11 @@ public enum PollScript {
             return "function \(name)(\(arguments)) { \(function) && \(function)(\(arguments)); }\n"
         }
         let command = "pLPCommand('start','\(secrets.id)','\(secrets.password)');\n"
-        return Array((functions.joined() + command).utf8) + answer(0, messages)
+        return Array((functions.joined() + command).utf8) + response(0, messages)
     }
 
-    /// The answer `number` of a session.
-    public static func answer(_ number: Int, _ messages: [[UInt8]]) -> [UInt8] {
+    /// The response `number` of a session.
+    public static func response(_ number: Int, _ messages: [[UInt8]]) -> [UInt8] {
         var script = Array("pRTLPCB(\(number),[".utf8)
         script.reserveCapacity(script.count + 8 + messages.reduce(0) { $0 + $1.count + 1 })
         for (index, message) in messages.enumerated() {
@@ -46,7 +46,7 @@ public enum PollScript {
     /// The client closes at once.
     public static let close = Array("pLPCommand('close');\n".utf8)
 
-    /// The client closes when it has handled the answer `number`; at once for 0, which clients take for no number.
+    /// The client closes when it has handled the response `number`; at once for 0, which clients take for no number.
     public static func close(after number: Int) -> [UInt8] { Array("pLPCommand('close',\(number));\n".utf8) }
 
     /// The page in a frame that reports that its page has gone, so that the session ends at once.

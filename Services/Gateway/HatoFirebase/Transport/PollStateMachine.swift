@@ -1,7 +1,7 @@
-/// One polling session of a browser: which poll gets which answer (spec realtime-database §8.9). What messages mean is
+/// One polling session of a browser: which poll gets which response (spec realtime-database §8.9). What messages mean is
 /// for `SessionStateMachine`, and when a socket takes over for `TransportSwitch`.
 ///
-/// Answers are numbered from 0 without a gap. At most one poll waits: an older one is answered when another comes. What
+/// Responses are numbered from 0 without a gap. At most one poll waits: an older one gets its response when another comes. What
 /// no poll has fetched when the session closes is delivered to the next one, with the command to close.
 public struct PollStateMachine: Sendable {
     /// What happened. Requests have numbers that the caller gives them.
@@ -26,8 +26,8 @@ public struct PollStateMachine: Sendable {
 
     /// What has to be done, in this order.
     public enum Action: Sendable, Hashable {
-        /// Answer a request with a script.
-        case answer(request: Int, [UInt8])
+        /// Respond to a request with a script.
+        case respond(request: Int, [UInt8])
         /// Handle a message of the client.
         case received(ReceivedMessage)
         /// Let a timer fire after so many milliseconds; one that is scheduled already is replaced.
@@ -73,7 +73,7 @@ public struct PollStateMachine: Sendable {
     private var waiting: Int?
     private var messages: [[UInt8]] = []
     private var messageBytes = 0
-    /// The number of the next answer.
+    /// The number of the next response.
     private var next = 0
     private var isFlushScheduled = false
     private var actions: [Action] = []
@@ -111,10 +111,10 @@ public struct PollStateMachine: Sendable {
 
     private mutating func polled(_ request: Int, _ segments: [SegmentAssembler.Segment]) {
         guard phase != .ended, phase != .starting else {
-            actions.append(.answer(request: request, PollScript.close))
+            actions.append(.respond(request: request, PollScript.close))
             return
         }
-        if waiting != nil { answerWaiting() }
+        if waiting != nil { respondToWaiting() }
         actions.append(.cancel(.idle))
         waiting = request
         do {
@@ -123,7 +123,7 @@ public struct PollStateMachine: Sendable {
             return end(.wrongSegments(error))
         }
         if messages.isEmpty, phase != .polling {
-            answerWithClose()
+            respondWithClose()
         } else if messages.isEmpty {
             actions.append(.schedule(.poll, afterMs: limits.pollMsMax))
         } else {
@@ -156,55 +156,56 @@ public struct PollStateMachine: Sendable {
     private mutating func handedOver() {
         guard phase == .polling else { return }
         phase = .handedOver
-        if messages.isEmpty { answerWithClose() }
+        if messages.isEmpty { respondWithClose() }
     }
 
     private mutating func closed() {
         guard phase == .starting || phase == .polling else { return }
         phase = .closed
-        answerWithClose()
+        respondWithClose()
     }
 
     private mutating func fired(_ timer: Timer) {
         switch timer {
         case .flush:
             isFlushScheduled = false
-            if !messages.isEmpty { answerWaiting() }
-        case .poll: answerWaiting()
+            if !messages.isEmpty { respondToWaiting() }
+        case .poll: respondToWaiting()
         case .idle: if phase != .ended, waiting == nil { end(phase == .closed ? .closed : .idle) }
         }
     }
 
-    /// Answers the poll that waits with what there is.
-    private mutating func answerWaiting() {
+    /// Responses the poll that waits with what there is.
+    private mutating func respondToWaiting() {
         guard let request = waiting else { return }
-        if phase == .closed || (phase == .handedOver && messages.isEmpty) { return answerWithClose() }
+        if phase == .closed || (phase == .handedOver && messages.isEmpty) { return respondWithClose() }
         let taken = takeMessages()
-        answer(
-            request, next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.answer(next, taken))
+        respond(
+            request, next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.response(next, taken)
+        )
         if phase == .starting { phase = .polling }
         next += 1
     }
 
-    /// Answers the poll that waits with what there is and the command to close.
-    private mutating func answerWithClose() {
+    /// Responses the poll that waits with what there is and the command to close.
+    private mutating func respondWithClose() {
         guard let request = waiting else { return }
         var script: [UInt8] = []
         if !messages.isEmpty || next == 0 {
             let taken = messages
             (messages, messageBytes) = ([], 0)
             script =
-                next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.answer(next, taken)
+                next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.response(next, taken)
             next += 1
         }
-        answer(request, script + PollScript.close(after: next - 1))
+        respond(request, script + PollScript.close(after: next - 1))
         if phase == .closed { end(.closed) }
     }
 
-    private mutating func answer(_ request: Int, _ script: [UInt8]) {
+    private mutating func respond(_ request: Int, _ script: [UInt8]) {
         waiting = nil
         actions.append(.cancel(.poll))
-        actions.append(.answer(request: request, script))
+        actions.append(.respond(request: request, script))
         actions.append(.schedule(.idle, afterMs: limits.idleMsMax))
     }
 
@@ -212,7 +213,7 @@ public struct PollStateMachine: Sendable {
         var bytes = 0
         var count = 0
         for message in messages {
-            guard count == 0 || bytes + message.count <= limits.answerBytesMax else { break }
+            guard count == 0 || bytes + message.count <= limits.responseBytesMax else { break }
             bytes += message.count
             count += 1
         }
@@ -226,7 +227,7 @@ public struct PollStateMachine: Sendable {
         phase = .ended
         if let request = waiting {
             waiting = nil
-            actions.append(.answer(request: request, PollScript.close))
+            actions.append(.respond(request: request, PollScript.close))
         }
         (messages, messageBytes) = ([], 0)
         actions.append(.cancel(.poll))

@@ -179,7 +179,9 @@ public struct TransportSwitch: Sendable {
     private mutating func ended(_ socket: Int) {
         switch state {
         case .offered(socket): state = .polling
-        case .acknowledged(socket), .pollsDone(socket), .switched(socket): end(.transportEnded)
+        case .acknowledged(socket), .pollsDone(socket), .switched(socket):
+            state = .ended
+            end(.transportEnded)
         default: break
         }
     }

@@ -13,7 +13,7 @@ import Testing
 
     private func signedIn(_ session: inout SessionScript) {
         _ = session.asks(1, "auth", "{\"cred\":\"\(Self.token)\"}")
-        _ = session.answers(1, #"{"uid":"u1","admin":false,"expiresAt":3601000}"#)
+        _ = session.succeeds(1, #"{"uid":"u1","admin":false,"expiresAt":3601000}"#)
     }
 
     @Test func tokenSignsIn() {
@@ -21,7 +21,7 @@ import Testing
         #expect(session.asks(1, "auth", "{\"cred\":\"\(Self.token)\"}") == ["authenticate 1 token \(Self.token)"])
         let auth = "{\"uid\":\"u1\",\"provider\":\"anonymous\",\"token\":\(Self.claims)}"
         #expect(
-            session.answers(1, #"{"uid":"u1","admin":false,"expiresAt":3601000}"#) == [
+            session.succeeds(1, #"{"uid":"u1","admin":false,"expiresAt":3601000}"#) == [
                 "schedule tokenEnd at(3601000)", response(1, "ok", "{\"auth\":\(auth),\"expires\":3601}"),
             ])
     }
@@ -30,7 +30,7 @@ import Testing
         var session = SessionScript()
         #expect(session.asks(1, "gauth", #"{"cred":"owner"}"#) == ["authenticate 1 opaque owner"])
         #expect(
-            session.answers(1, #"{"uid":null,"admin":true,"expiresAt":null}"#)
+            session.succeeds(1, #"{"uid":null,"admin":true,"expiresAt":null}"#)
                 == ["cancel tokenEnd", response(1, "ok", #"{"auth":null}"#)])
     }
 
@@ -48,15 +48,15 @@ import Testing
         var session = SessionScript()
         _ = session.asks(1, "gauth", "{\"cred\":\"\(Self.token)\",\"authvar\":{\"uid\":\"x\"}}")
         #expect(
-            session.answers(1, #"{"uid":"x","admin":false,"expiresAt":null}"#)
+            session.succeeds(1, #"{"uid":"x","admin":false,"expiresAt":null}"#)
                 == ["cancel tokenEnd", response(1, "ok", #"{"auth":null}"#)])
     }
 
-    @Test func signingOutIsAnsweredWithItsText() {
+    @Test func signingOutGetsItsText() {
         var session = SessionScript()
         signedIn(&session)
         #expect(session.asks(2, "unauth", "{}") == ["call 2 session.end {}"])
-        #expect(session.answers(2, "{}") == ["cancel tokenEnd", response(2, "ok", #""unauthenticated""#)])
+        #expect(session.succeeds(2, "{}") == ["cancel tokenEnd", response(2, "ok", #""unauthenticated""#)])
     }
 
     @Test func wrongCredentialsGetTheirWords() {
@@ -121,7 +121,7 @@ import Testing
         signedIn(&session)
         _ = session.asks(2, "auth", #"{"cred":"y"}"#)
         #expect(session.handle(.timerFired(.tokenEnd)).isEmpty)
-        _ = session.answers(2, #"{"uid":"u1","admin":false,"expiresAt":9000000}"#)
+        _ = session.succeeds(2, #"{"uid":"u1","admin":false,"expiresAt":9000000}"#)
         #expect(session.asks(3, "s", "{}") == [response(3, "ok")])
     }
 
@@ -142,14 +142,14 @@ import Testing
         _ = session.asks(3, "p", #"{"p":"/a","d":2}"#)
         #expect(session.cancels("l1", "token_expired") == ["cancel tokenEnd", "schedule authEnd after(10000)"])
         #expect(session.asks(4, "p", #"{"p":"/a","d":3}"#).isEmpty)
-        #expect(session.answers(2, "{}") == [response(2, "ok")])
+        #expect(session.succeeds(2, "{}") == [response(2, "ok")])
         #expect(session.refuses(3, .unauthenticated, "TOKEN_EXPIRED") == [tokenEnd])
     }
 
     @Test func listenWithoutItsFirstValueGetsNoResponseAtTheEndOfTheToken() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
-        _ = session.answers(1, #"{"subscription":"l1","version":1,"epoch":"e"}"#)
+        _ = session.succeeds(1, #"{"subscription":"l1","version":1,"epoch":"e"}"#)
         #expect(
             session.cancels("l1", "token_expired") == ["cancel tokenEnd", "schedule authEnd after(10000)", tokenEnd])
     }
@@ -167,6 +167,6 @@ import Testing
         session.listens(1, "/a", "l1")
         _ = session.asks(2, "unauth", "{}")
         #expect(session.cancels("l1", "permission_denied") == [push("c", #""p":"a""#)])
-        #expect(session.answers(2, "{}") == ["cancel tokenEnd", response(2, "ok", #""unauthenticated""#)])
+        #expect(session.succeeds(2, "{}") == ["cancel tokenEnd", response(2, "ok", #""unauthenticated""#)])
     }
 }

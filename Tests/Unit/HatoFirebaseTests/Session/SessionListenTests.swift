@@ -11,7 +11,7 @@ import Testing
     @Test func firstValueIsPushedBeforeTheResponse() {
         var session = SessionScript()
         #expect(session.asks(1, "q", #"{"p":"/a/b","h":""}"#) == [#"call 1 messages.listen {"path":"/a/b"}"#])
-        #expect(session.answers(1, opened).isEmpty)
+        #expect(session.succeeds(1, opened).isEmpty)
         #expect(
             session.notifies("l1", #"{"type":"put","path":"/","data":{"x":1}}"#) == [
                 push("d", #""p":"a/b","d":{"x":1}"#), response(1, "ok", "{}"),
@@ -23,14 +23,14 @@ import Testing
     @Test func emptyValueIsPushedAsNull() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         #expect(session.notifies("l1", nothing) == [push("d", #""p":"a","d":null"#), response(1, "ok", "{}")])
     }
 
     @Test func rootHasAnEmptyPath() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/","h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         #expect(session.notifies("l1", nothing) == [push("d", #""p":"","d":null"#), response(1, "ok", "{}")])
         #expect(session.notifies("l1", #"{"type":"put","path":"/x/y","data":2}"#) == [push("d", #""p":"x/y","d":2"#)])
     }
@@ -39,8 +39,8 @@ import Testing
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
         _ = session.asks(2, "p", #"{"p":"/a","d":1}"#)
-        _ = session.answers(1, opened)
-        #expect(session.answers(2, "{}").isEmpty)
+        _ = session.succeeds(1, opened)
+        #expect(session.succeeds(2, "{}").isEmpty)
         #expect(
             session.notifies("l1", #"{"type":"put","path":"/","data":1}"#) == [
                 push("d", #""p":"a","d":1"#), response(1, "ok", "{}"), response(2, "ok"),
@@ -52,7 +52,7 @@ import Testing
         session.listens(1, "/a", "l1")
         _ = session.asks(2, "p", #"{"p":"/a","d":5}"#)
         #expect(session.notifies("l1", #"{"type":"put","path":"/","data":5}"#) == [push("d", #""p":"a","d":5"#)])
-        #expect(session.answers(2, "{}") == [response(2, "ok")])
+        #expect(session.succeeds(2, "{}") == [response(2, "ok")])
     }
 
     @Test func hashesOfListensBecomeEtags() {
@@ -72,7 +72,7 @@ import Testing
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":"YPVfR2bXt/lcDjiQZ8pOkAd3qkQ="}"#)
         #expect(
-            session.answers(1, #"{"subscription":"l1","version":1,"epoch":"e","unchanged":true}"#)
+            session.succeeds(1, #"{"subscription":"l1","version":1,"epoch":"e","unchanged":true}"#)
                 == [response(1, "ok", "{}")])
         #expect(session.notifies("l1", #"{"type":"put","path":"/","data":2}"#) == [push("d", #""p":"a","d":2"#)])
     }
@@ -82,7 +82,7 @@ import Testing
         #expect(
             session.asks(1, "q", #"{"p":"/a","q":{"i":"n","l":2,"vf":"r"},"t":3,"h":""}"#)
                 == [#"call 1 messages.listen {"path":"/a","query":{"orderBy":"n","limitToLast":2}}"#])
-        _ = session.answers(1, #"{"subscription":"l1","version":1,"epoch":"e","warning":"no_index"}"#)
+        _ = session.succeeds(1, #"{"subscription":"l1","version":1,"epoch":"e","warning":"no_index"}"#)
         #expect(
             session.notifies("l1", #"{"type":"put","path":"/","data":{}}"#) == [
                 push("d", #""p":"a","d":{},"t":3"#), response(1, "ok", #"{"w":["no_index"]}"#),
@@ -92,7 +92,7 @@ import Testing
     @Test func pushesOfAQueryHaveItsTag() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","q":{"i":".key","l":1,"vf":"r"},"t":12,"h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         _ = session.notifies("l1", nothing)
         #expect(
             session.notifies(
@@ -149,7 +149,7 @@ import Testing
         session.listens(1, "/a", "l1")
         #expect(session.asks(2, "n", #"{"p":"a"}"#) == [#"call 2 messages.unlisten {"subscription":"l1"}"#])
         #expect(session.notifies("l1", nothing).isEmpty)
-        #expect(session.answers(2, "{}") == [response(2, "ok")])
+        #expect(session.succeeds(2, "{}") == [response(2, "ok")])
         #expect(session.asks(3, "n", #"{"p":"a"}"#) == [response(3, "ok")])
     }
 
@@ -158,21 +158,21 @@ import Testing
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
         #expect(session.asks(2, "n", #"{"p":"/a"}"#).isEmpty)
         #expect(
-            session.answers(1, opened) == [
+            session.succeeds(1, opened) == [
                 #"call 2 messages.unlisten {"subscription":"l1"}"#, response(1, "ok", "{}"), response(2, "ok"),
             ])
         #expect(session.notifies("l1", nothing).isEmpty)
-        #expect(session.answers(2, "{}").isEmpty)
+        #expect(session.succeeds(2, "{}").isEmpty)
     }
 
     @Test func listenThatIsEndedBeforeItsFirstValueGetsItsResponse() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         #expect(
             session.asks(2, "n", #"{"p":"/a"}"#)
                 == [response(1, "ok", "{}"), #"call 2 messages.unlisten {"subscription":"l1"}"#])
-        #expect(session.answers(2, "{}") == [response(2, "ok")])
+        #expect(session.succeeds(2, "{}") == [response(2, "ok")])
     }
 
     @Test func equalListenReplacesAnOlderOne() {
@@ -182,15 +182,15 @@ import Testing
             session.asks(2, "q", #"{"p":"a","h":""}"#) == [
                 #"call 2 messages.unlisten {"subscription":"l1"}"#, #"call 3 messages.listen {"path":"/a"}"#,
             ])
-        _ = session.answers(2, "{}")
-        _ = session.answers(3, #"{"subscription":"l2","version":1,"epoch":"e"}"#)
+        _ = session.succeeds(2, "{}")
+        _ = session.succeeds(3, #"{"subscription":"l2","version":1,"epoch":"e"}"#)
         #expect(session.notifies("l2", nothing) == [push("d", #""p":"a","d":null"#), response(2, "ok", "{}")])
     }
 
     @Test func listensAreTheSameWhateverTheOrderOfTheirQuery() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","q":{"i":"n","l":2,"vf":"r","sp":1.0},"t":1,"h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         _ = session.notifies("l1", nothing)
         #expect(
             session.asks(2, "n", #"{"p":"a","q":{"vf":"r","sp":1,"l":2,"i":"n"},"t":1}"#)
@@ -201,7 +201,7 @@ import Testing
         var session = SessionScript()
         session.listens(1, "/a", "l1")
         _ = session.asks(2, "q", #"{"p":"/a","q":{"i":".value","l":2,"vf":"r"},"t":1,"h":""}"#)
-        _ = session.answers(2, #"{"subscription":"l2","version":1,"epoch":"e"}"#)
+        _ = session.succeeds(2, #"{"subscription":"l2","version":1,"epoch":"e"}"#)
         _ = session.notifies("l2", nothing)
         #expect(session.asks(3, "n", #"{"p":"a"}"#) == [#"call 3 messages.unlisten {"subscription":"l1"}"#])
         #expect(session.notifies("l2", nothing) == [push("d", #""p":"a","d":null,"t":1"#)])
@@ -219,7 +219,7 @@ import Testing
     @Test func lostRightToAQueryNamesItInAList() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","q":{"vf":"r","l":2,"i":"n"},"t":1,"h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         _ = session.notifies("l1", nothing)
         #expect(session.cancels("l1", "permission_denied") == [push("c", #""p":"a","q":[{"i":"n","l":2,"vf":"r"}]"#)])
     }
@@ -227,7 +227,7 @@ import Testing
     @Test func rightThatIsLostBeforeTheFirstValueIsAResponse() {
         var session = SessionScript()
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
-        _ = session.answers(1, opened)
+        _ = session.succeeds(1, opened)
         #expect(
             session.cancels("l1", "permission_denied")
                 == [response(1, "permission_denied", "\"Permission denied\"")])
@@ -239,7 +239,7 @@ import Testing
         _ = session.asks(1, "q", #"{"p":"/a","h":""}"#)
         #expect(session.refuses(1, .resourceExhausted, "too_big") == [response(1, "too_big", text)])
         _ = session.asks(2, "q", #"{"p":"/a","h":""}"#)
-        _ = session.answers(2, opened)
+        _ = session.succeeds(2, opened)
         #expect(session.cancels("l1", "too_big") == [response(2, "too_big", text)])
     }
 
@@ -264,7 +264,7 @@ import Testing
         ] {
             var session = SessionScript()
             session.listens(1, "/a", "l1")
-            #expect(session.notifies("l1", events) == ["close unreadableAnswer"], "\(events)")
+            #expect(session.notifies("l1", events) == ["close unreadableResult"], "\(events)")
         }
     }
 

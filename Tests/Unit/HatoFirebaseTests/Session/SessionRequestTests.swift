@@ -52,7 +52,7 @@ import Testing
         for row in Self.writes {
             var session = SessionScript()
             #expect(session.asks(7, row.action, row.body) == ["call 1 \(row.call)"])
-            #expect(session.answers(1, #"{"version":3}"#) == [response(7, "ok")])
+            #expect(session.succeeds(1, #"{"version":3}"#) == [response(7, "ok")])
         }
     }
 
@@ -115,7 +115,7 @@ import Testing
             var session = SessionScript()
             #expect(session.asks(1, "g", body) == ["call 1 messages.get \(params)"])
             #expect(
-                session.answers(1, #"{"value":{"x":{".value":1,".priority":2}},"version":9}"#)
+                session.succeeds(1, #"{"value":{"x":{".value":1,".priority":2}},"version":9}"#)
                     == [response(1, "ok", #"{"x":{".value":1,".priority":2}}"#)])
         }
     }
@@ -123,7 +123,7 @@ import Testing
     @Test func absentValueIsReadAsNull() {
         var session = SessionScript()
         _ = session.asks(1, "g", #"{"p":"/a","q":{}}"#)
-        #expect(session.answers(1, #"{"version":9,"value":null}"#) == [response(1, "ok", "null")])
+        #expect(session.succeeds(1, #"{"version":9,"value":null}"#) == [response(1, "ok", "null")])
     }
 
     /// Requests whose body does not fit.
@@ -205,7 +205,7 @@ import Testing
             ])
         let tooBig = #""Data to write exceeds the maximum size that can be modified with a single request.""#
         #expect(session.asks(2, "p", #"{"p":"/a","d":"1234567890123456789"}"#).isEmpty)
-        #expect(session.answers(1, "{}") == [response(1, "ok"), response(2, "write_too_big", tooBig)])
+        #expect(session.succeeds(1, "{}") == [response(1, "ok"), response(2, "write_too_big", tooBig)])
     }
 
     @Test func pingsGetAPongWithItsInnerData() {
@@ -219,9 +219,9 @@ import Testing
         _ = session.asks(1, "p", #"{"p":"/a","d":1}"#)
         #expect(session.asks(2, "s", "{}").isEmpty)
         _ = session.asks(3, "p", #"{"p":"/a","d":2}"#)
-        #expect(session.answers(2, "{}").isEmpty)
-        #expect(session.answers(1, "{}") == [response(1, "ok"), response(2, "ok"), response(3, "ok")])
-        #expect(session.answers(1, "{}").isEmpty)
+        #expect(session.succeeds(2, "{}").isEmpty)
+        #expect(session.succeeds(1, "{}") == [response(1, "ok"), response(2, "ok"), response(3, "ok")])
+        #expect(session.succeeds(1, "{}").isEmpty)
     }
 
     @Test func queryThatMeetsAnIndexBeingBuiltIsRepeated() {
@@ -232,7 +232,7 @@ import Testing
         _ = session.asks(2, "p", #"{"p":"/a","d":2}"#)
         #expect(session.refuses(1, .failedPrecondition, "index_building") == ["schedule read(1) after(250)"])
         // Others do not wait for it.
-        #expect(session.answers(2, "{}") == [response(2, "ok")])
+        #expect(session.succeeds(2, "{}") == [response(2, "ok")])
         let call = #"messages.get {"path":"/a","query":{"orderBy":"n","startAt":1},"export":true}"#
         #expect(session.handle(.timerFired(.read(1))) == ["call 3 \(call)"])
         #expect(
@@ -245,7 +245,7 @@ import Testing
         _ = session.asks(1, "g", #"{"p":"/a","q":{"i":"n","sp":1}}"#)
         _ = session.refuses(1, .failedPrecondition, "index_building")
         _ = session.handle(.timerFired(.read(1)))
-        #expect(session.answers(2, #"{"value":{"k":1},"keys":["k"],"version":1}"#) == [response(1, "ok", #"{"k":1}"#)])
+        #expect(session.succeeds(2, #"{"value":{"k":1},"keys":["k"],"version":1}"#) == [response(1, "ok", #"{"k":1}"#)])
     }
 
     @Test func stoppingSendsTheClientToItsOwnHost() {
@@ -268,15 +268,15 @@ import Testing
         session.listens(1, "/a", "l1")
         _ = session.asks(2, "p", #"{"p":"/a","d":1}"#)
         #expect(session.handle(.wireEnded) == ["close wireLost"])
-        #expect(session.answers(2, "{}").isEmpty)
+        #expect(session.succeeds(2, "{}").isEmpty)
         #expect(session.notifies("l1", #"{"type":"put","path":"/","data":1}"#).isEmpty)
         #expect(session.asks(3, "s", "{}").isEmpty)
         #expect(session.handle(.wireEnded).isEmpty)
     }
 
-    @Test func answersThatCannotBeReadCloseTheSession() {
+    @Test func resultsThatCannotBeReadCloseTheSession() {
         var session = SessionScript()
         _ = session.asks(1, "g", #"{"p":"/a","q":{}}"#)
-        #expect(session.answers(1, "{\"version\":7}") == ["close unreadableAnswer"])
+        #expect(session.succeeds(1, "{\"version\":7}") == ["close unreadableResult"])
     }
 }

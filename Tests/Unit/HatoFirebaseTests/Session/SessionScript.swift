@@ -23,9 +23,9 @@ struct SessionScript {
         says("{\"t\":\"d\",\"d\":{\"r\":\(number),\"a\":\"\(action)\",\"b\":\(body)}}")
     }
 
-    /// The service answers a call.
-    mutating func answers(_ call: Int, _ result: String) -> [String] {
-        handle(.answered(call: call, result: Array(result.utf8)[...]))
+    /// A call succeeds.
+    mutating func succeeds(_ call: Int, _ result: String) -> [String] {
+        handle(.succeeded(call: call, result: Array(result.utf8)[...]))
     }
 
     /// The service refuses a call.
@@ -52,7 +52,7 @@ struct SessionScript {
         guard let call = asks(number, "q", "{\"p\":\"\(path)\",\"h\":\"\"}").first?.split(separator: " ")[1],
             let call = Int(call)
         else { return }
-        _ = answers(call, "{\"subscription\":\"\(subscription)\",\"version\":1,\"epoch\":\"e\"}")
+        _ = succeeds(call, "{\"subscription\":\"\(subscription)\",\"version\":1,\"epoch\":\"e\"}")
         _ = notifies(subscription, #"{"type":"put","path":"/","data":null}"#)
     }
 }
