@@ -68,8 +68,33 @@ public struct SessionCredential: Sendable, Hashable {
         case none
         /// No user is signed in (`noauth`).
         case signedOut
-        /// Exactly this JSON object is `auth` (`authvar`).
-        case variable(ArraySlice<UInt8>)
+        /// Exactly this JSON object, in one line, is `auth` (`authvar`).
+        case variable([UInt8])
+    }
+
+    /// The params of `session.authenticate`, in one line.
+    ///
+    /// - Parameter auth: what to show instead of the client's text, such as the key of an emulator's `owner`; nil: the
+    ///   client's.
+    public func params(auth: String? = nil) -> [UInt8] {
+        var writer = JSONWriter(capacity: 64 + text.utf8.count)
+        writer.beginObject()
+        writer.member("auth")
+        writer.write(auth ?? text)
+        switch override {
+        case .none: break
+        case .signedOut:
+            writer.member("as")
+            writer.writeNull()
+        case .variable(let variable):
+            writer.member("as")
+            writer.beginObject()
+            writer.member("variable")
+            writer.write(encoded: variable)
+            writer.endObject()
+        }
+        writer.endObject()
+        return writer.bytes
     }
 }
 
@@ -118,7 +143,9 @@ extension SessionCredential {
                 throw ArgumentError(
                     reason: "invalid_authvar", "\"authvar\" must be an object, e.g. {\"uid\":\"masuo\"}")
             }
-            override = .variable(variable)
+            var writer = JSONWriter(capacity: variable.count)
+            writer.write(passed: variable)
+            override = .variable(writer.bytes)
         }
         self.init(text, isToken: isToken, override: override)
     }

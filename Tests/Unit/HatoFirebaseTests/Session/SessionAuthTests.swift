@@ -37,7 +37,7 @@ import Testing
     @Test func administratorSpeaksForOthers() {
         let rows = [
             (#""noauth":true"#, " as null"), (#""authvar":{"uid":"x"}"#, #" as {"uid":"x"}"#), (#""noauth":false"#, ""),
-            (#""authvar":null"#, ""), ("\"authvar\":{\n\"uid\":\"x\"}", " as {\n\"uid\":\"x\"}"),
+            (#""authvar":null"#, ""), ("\"authvar\":{\n\"uid\":\"x\"}", " as { \"uid\":\"x\"}"),
         ]
         for (member, override) in rows {
             var session = SessionScript()
@@ -50,6 +50,18 @@ import Testing
         #expect(
             session.succeeds(1, #"{"uid":"x","admin":false,"expiresAt":null}"#)
                 == ["cancel tokenEnd", response(1, "ok", #"{"auth":null}"#)])
+    }
+
+    @Test func credentialsBecomeParamsInOneLine() {
+        let rows: [(SessionCredential.Override, String)] = [
+            (.none, ""), (.signedOut, #","as":null"#),
+            (.variable(Array(#"{"uid":"x"}"#.utf8)), #","as":{"variable":{"uid":"x"}}"#),
+        ]
+        for (override, end) in rows {
+            let credential = SessionCredential("a\"\n", isToken: false, override: override)
+            #expect(String(decoding: credential.params(), as: UTF8.self) == "{\"auth\":\"a\\\"\\n\"\(end)}")
+            #expect(String(decoding: credential.params(auth: "key"), as: UTF8.self) == "{\"auth\":\"key\"\(end)}")
+        }
     }
 
     @Test func signingOutGetsItsText() {
