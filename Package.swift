@@ -144,6 +144,8 @@ let package = Package(
                 "HatoStorage", crypto, logging, metrics,
             ], embedding: ["Shipped/chat.json", "Shipped/latest-message.json", "Shipped/quick-replies.json"]),
 
+        library("HatoFirebase", in: "Services/Gateway", ["HatoModel"]),
+
         // The operators' commands.
         command(
             "hato-auth", in: "Services/Auth",
@@ -185,6 +187,7 @@ let package = Package(
         unitTests(of: "HatoStorage", ["HatoTesting", "HatoRocksDB"]),
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules", "HatoTesting"]),
+        unitTests(of: "HatoFirebase", ["HatoModel"]),
         unitTests(of: "HatoIdentity", ["HatoModel", "HatoTesting", crypto]),
         unitTests(
             of: "HatoMessages",

@@ -29,6 +29,7 @@ import Testing
         "Services/Notifier/HatoNotifier": [
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
+        "Services/Gateway/HatoFirebase": ["HatoModel"],
         "Services/Auth/hato-auth": [
             "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
             "HatoStorage",
@@ -56,6 +57,7 @@ import Testing
         "Tests/Unit/HatoStorageTests": ["HatoRocksDB", "HatoTesting"],
         "Tests/Unit/HatoRulesTests": ["HatoModel"],
         "Tests/Unit/HatoTreeTests": ["HatoModel", "HatoRules", "HatoTesting"],
+        "Tests/Unit/HatoFirebaseTests": ["HatoModel"],
         "Tests/Unit/HatoIdentityTests": ["HatoModel", "HatoTesting"],
         "Tests/Unit/HatoMessagesTests": [
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",

@@ -1,0 +1,38 @@
+/// Decodes percent codes (RFC 3986 §2.1).
+enum PercentDecoding {
+    /// The decoded text; nil for a broken percent code, and for bytes that are not UTF-8, encoded or not.
+    ///
+    /// - Parameter isForm: `+` is a blank, as in forms.
+    static func decode(_ text: Substring, isForm: Bool = false) -> String? {
+        let bytes = text.utf8
+        // This character stands for bytes that were no UTF-8 before the target became text; clients encode it.
+        guard !text.unicodeScalars.contains("\u{FFFD}") else { return nil }
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            index = bytes.index(after: index)
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard index < bytes.endIndex, let high = hexDigit(bytes[index]) else { return nil }
+                index = bytes.index(after: index)
+                guard index < bytes.endIndex, let low = hexDigit(bytes[index]) else { return nil }
+                index = bytes.index(after: index)
+                decoded.append(high << 4 | low)
+            case UInt8(ascii: "+") where isForm: decoded.append(UInt8(ascii: " "))
+            default: decoded.append(byte)
+            }
+        }
+        return String(validating: decoded, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// The parameters of a REST request, decoded as a form (spec realtime-database §7.2). Unknown names have no meaning.
+struct QueryParameters {
+    private static let names: Set<String> = [
+        "auth", "access_token", "auth_variable_override", "ns",
+        "shallow", "print", "callback", "format", "download", "timeout", "writeSizeLimit", "dryRun",
+        "x-http-method-override",
+        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
+    ]
+    /// Those that select children, in the order in which they are checked.
+    static let queryNames = [
+        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
+    ]
+
+    private var values: [String: String] = [:]
+
+    /// Throws for a value that is no percent-encoded UTF-8, and for two different values of one name.
+    init(_ query: Substring?) throws(RESTError) {
+        for pair in (query ?? "").split(separator: "&") {
+            let mark = pair.utf8.firstIndex(of: UInt8(ascii: "="))
+            let encodedName = mark.map { pair[..<$0] } ?? pair
+            guard let name = PercentDecoding.decode(encodedName, isForm: true), Self.names.contains(name) else {
+                continue
+            }
+            let encoded = mark.map { pair[pair.utf8.index(after: $0)...] } ?? ""
+            guard let value = PercentDecoding.decode(encoded, isForm: true) else {
+                throw RESTErrors.parameter(name, "percent-encoded UTF-8")
+            }
+            if let other = values.updateValue(value, forKey: name), !other.utf8.elementsEqual(value.utf8) {
+                throw RESTErrors.parameter(name, "specified only once")
+            }
+        }
+    }
+
+    /// The value of a parameter; nil when it is absent.
+    subscript(name: String) -> String? { values[name] }
+
+    /// Whether a parameter selects children.
+    var hasQuery: Bool { Self.queryNames.contains { values[$0] != nil } }
+
+    /// The value of a parameter; nil when it is absent or empty.
+    func nonEmpty(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// `true` or `false`; false when absent. Throws for another value.
+    func flag(_ name: String) throws(RESTError) -> Bool {
+        switch values[name] {
+        case nil, "false": return false
+        case "true": return true
+        default: throw RESTErrors.parameter(name, "true or false")
+        }
+    }
+}
