@@ -15,12 +15,17 @@ public struct ServiceKeys: Sendable {
         public var methods: Set<String>
         /// Whether it may speak as a user.
         public var mayUseAs: Bool
+        /// Whether its connections may speak for clients of other addresses.
+        public var mayForward: Bool
 
-        public init(name: String, key: String, methods: Set<String>, mayUseAs: Bool = false) {
+        public init(
+            name: String, key: String, methods: Set<String>, mayUseAs: Bool = false, mayForward: Bool = false
+        ) {
             self.name = name
             self.key = key
             self.methods = methods
             self.mayUseAs = mayUseAs
+            self.mayForward = mayForward
         }
     }
 
@@ -50,7 +55,8 @@ public struct ServiceKeys: Sendable {
                 throw Self.problem(entry, "its key has \(entry.key.utf8.count) bytes, at least \(bytesMin) are needed")
             }
             if let method = entry.methods.sorted().first(where: { $0.hasPrefix(Self.sessionPrefix) }) {
-                throw Self.problem(entry, "\(method) is for every caller; leave it out of methods")
+                let advice = method == Session.Forward.method ? ", and set forward: true" : ""
+                throw Self.problem(entry, "\(method) is for every caller; leave it out of methods\(advice)")
             }
             guard !administrators.contains(digest) else {
                 throw Self.problem(entry, "its key is an administrator key; every service has its own")
@@ -61,7 +67,8 @@ public struct ServiceKeys: Sendable {
                     throw Self.problem(entry, "\"\(other.service.name)\" has the same key; every service has its own")
                 }
             }
-            let service = Caller.Service(name: entry.name, methods: entry.methods, mayUseAs: entry.mayUseAs)
+            let service = Caller.Service(
+                name: entry.name, methods: entry.methods, mayUseAs: entry.mayUseAs, mayForward: entry.mayForward)
             known.append(Known(digest: digest, service: service))
         }
         self.init(known: known)

@@ -1,11 +1,12 @@
 import HatoModel
 import Testing
 
-/// The table of wrong calls: the mistakes that each method of messages refuses, the texts of the errors, and that a
-/// wrong call changes nothing.
+/// The table of wrong calls: the mistakes that each method of messages and `session.forward` refuse, the texts of the
+/// errors, and that a wrong call changes nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct WrongCallTables {
-    private static let methods = Dictionary(uniqueKeysWithValues: Messages.methods.map { ($0.method, $0) })
+    private static let declared: [any RPCRequest.Type] = Messages.methods + [Session.Forward.self]
+    private static let methods = Dictionary(uniqueKeysWithValues: declared.map { ($0.method, $0) })
 
     /// A call with its expected error.
     struct Row {

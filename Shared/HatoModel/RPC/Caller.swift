@@ -18,11 +18,14 @@ public indirect enum Caller: Sendable, Hashable {
         public var methods: Set<String>
         /// Whether it may speak as a user.
         public var mayUseAs: Bool
+        /// Whether its connections may speak for clients of other addresses (`session.forward`).
+        public var mayForward: Bool
 
-        public init(name: String, methods: Set<String>, mayUseAs: Bool = false) {
+        public init(name: String, methods: Set<String>, mayUseAs: Bool = false, mayForward: Bool = false) {
             self.name = name
             self.methods = methods
             self.mayUseAs = mayUseAs
+            self.mayForward = mayForward
         }
     }
 

@@ -24,6 +24,7 @@ public struct MethodError: Sendable, Hashable {
         MethodError(.resourceExhausted, "busy", data: ["retryAfterMs"]),
         MethodError(
             .unavailable, "stopping", "store_closed", "outcome_unknown", "key_not_fetched", "auth_unavailable"),
+        MethodError(.invalidArgument, "invalid_address"),
         MethodError(.internalError, "internal"),
     ]
 }

@@ -40,11 +40,16 @@ public enum OpenRPC {
         ],
     ]
 
+    private static let from: JSONValue = [
+        "name": "from", "summary": "After session.forward: the IP address of the client whose call it is",
+        "required": false, "schema": ["type": "string"],
+    ]
+
     private static func method(_ method: MethodDescription) -> JSONValue {
         var params = method.parameters.map(descriptor)
         let names = method.parameters.map(\.name)
         // Inline: common readers of OpenRPC resolve no references here.
-        for (name, descriptor) in [("auth", auth), ("as", speaksAs)] where !names.contains(name) {
+        for (name, descriptor) in [("auth", auth), ("as", speaksAs), ("from", from)] where !names.contains(name) {
             params.append(descriptor)
         }
         var description: JSONObject = [

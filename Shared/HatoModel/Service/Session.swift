@@ -1,6 +1,6 @@
-/// The identity of a connection, for calls without an identity of their own (protocol §2).
+/// The identity of a connection, for calls without an identity of their own, and what it forwards (protocol §2).
 public enum Session {
-    public static let methods: [any RPCRequest.Type] = [Authenticate.self, End.self]
+    public static let methods: [any RPCRequest.Type] = [Authenticate.self, End.self, Forward.self]
 
     /// Sets the identity of the connection for all later calls without `auth`.
     public struct Authenticate: RPCRequest {
@@ -72,5 +72,42 @@ public enum Session {
         public static let fields = Fields<Self>(blank: Self())
 
         public init() {}
+    }
+
+    /// Makes the connection one that speaks for clients of other addresses.
+    public struct Forward: RPCRequest {
+        public typealias Result = Empty
+
+        public static let method = "session.forward"
+        public static let summary =
+            """
+            Makes the connection one that forwards the calls of others, as a gateway does. From then on it does not \
+            count among the connections of its address and is not closed when idle, and its calls may have `from`. \
+            It gives no right to any method and does not change the identity of the connection. Called again, it \
+            replaces `from`
+            """
+        public static let access = Access.anyone
+        public static let effect = Effect.write
+
+        public var auth: String
+        public var from: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(auth: ""),
+            .required("auth", \.auth, "The administrator key, or a service key that has `forward: true`"),
+            .optional(
+                "from", \.from,
+                """
+                The IP address of the client that makes all calls without `from`; absent: these count for the address \
+                of the socket
+                """, example: "203.0.113.7"))
+
+        public static let example = RPCExample(
+            Forward(auth: "V3Nq0mT8y2LrX6cJ9dKf4WgHs1ZbAeUo", from: "203.0.113.7"), Empty())
+
+        public init(auth: String, from: String? = nil) {
+            self.auth = auth
+            self.from = from
+        }
     }
 }

@@ -44,10 +44,10 @@ final class ClientAccount: Sendable {
     init(_ name: String) { self.name = name }
 
     /// A user, wherever the connections come from; else the address.
-    static func name(_ caller: Caller, _ address: ClientAddress) -> String {
+    static func name(_ caller: Caller, _ address: @autoclosure () -> ClientAddress) -> String {
         // Made for each read: concatenation is faster than interpolation.
         if case .user(let user) = caller { return "user " + user.uid }
-        return "address \(address.network)"
+        return "address \(address().network)"
     }
 
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }

@@ -1,6 +1,7 @@
 /// Decides which connections a server has: a value, events in and decisions out.
 ///
-/// - One client address (`ClientAddress`) has at most `perAddressMax` connections.
+/// - One client address (`ClientAddress`) has at most `perAddressMax` connections. Those that forward do not count: a
+///   gateway has one for each of its clients.
 /// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all
 ///   slots are taken, the one among them that is silent for the longest time is closed for a new one: a peer that
 ///   only holds connections open cannot keep out a client that shows a credential.
@@ -55,6 +56,8 @@ struct ConnectionAdmission: Sendable {
 
     private struct Connection: Sendable {
         var address: ClientAddress
+        /// Whether it counts among those of its address.
+        var countsForAddress = true
         var state: State
         /// Neighbours in the list of those without a credential.
         var previous: ID?
@@ -63,7 +66,7 @@ struct ConnectionAdmission: Sendable {
 
     private enum State: Sendable, Hashable {
         case withoutCredential
-        /// Of this user; nil: of an administrator.
+        /// Of this user; nil: of an administrator, a service, or one that forwards.
         case withCredential(String?)
         case closing
     }
@@ -125,6 +128,20 @@ struct ConnectionAdmission: Sendable {
         return true
     }
 
+    /// The connection speaks for clients of other addresses: from now on it counts neither for its address nor for a
+    /// user, and is not closed for another.
+    mutating func forwards(_ id: ID) {
+        guard let connection = connections[id], connection.countsForAddress else { return }
+        switch connection.state {
+        case .withoutCredential: remove(id)
+        case .withCredential(let user): if let user { byUser.remove(id, of: user) }
+        case .closing: return
+        }
+        connections[id]?.state = .withCredential(nil)
+        connections[id]?.countsForAddress = false
+        Self.decrease(&byAddress[connection.address])
+    }
+
     /// Its peer has sent something.
     mutating func wasActive(_ id: ID) {
         guard newest != id, connections[id]?.state == .withoutCredential else { return }
@@ -141,7 +158,7 @@ struct ConnectionAdmission: Sendable {
         case .closing: closingCount -= 1
         }
         connections[id] = nil
-        Self.decrease(&byAddress[connection.address])
+        if connection.countsForAddress { Self.decrease(&byAddress[connection.address]) }
     }
 
     private static func decrease(_ count: inout Int?) {

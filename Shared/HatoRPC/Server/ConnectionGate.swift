@@ -28,7 +28,7 @@ final class ConnectionGate: Sendable {
     /// Nil when the connection is admitted, which `closed` ends; else why it is not.
     func accepted(_ connection: RPCConnection) -> RPCError? {
         let (decision, victim) = state.withLock { state in
-            let decision = state.admission.accepted(connection.id, from: connection.clientAddress)
+            let decision = state.admission.accepted(connection.id, from: connection.socketAddress)
             if case .refuse = decision { return (decision, RPCConnection?.none) }
             state.connections[connection.id] = connection
             guard case .admitClosing(let id) = decision else { return (decision, nil) }
@@ -40,7 +40,7 @@ final class ConnectionGate: Sendable {
             guard let victim else { return nil }
             notices.notice(
                 .closedForAnother, "closed a connection for a new one",
-                ["peer": "\(victim.remoteAddress)"])
+                ["peer": "\(victim.shownAddress)"])
             victim.hub.post(.run(victim) { $0.cutOff(RPCError.closedForAnotherConnection) })
             return nil
         case .refuse(let refusal):
@@ -61,6 +61,14 @@ final class ConnectionGate: Sendable {
         }
     }
 
+    /// The connection speaks for clients of other addresses from now on.
+    func forwards(_ connection: RPCConnection) {
+        state.withLock { state in
+            state.admission.forwards(connection.id)
+            state.halfClosed.ended(connection.id, from: connection.socketAddress)
+        }
+    }
+
     func wasActive(_ connection: RPCConnection) { state.withLock { $0.admission.wasActive(connection.id) } }
 
     /// A line of this connection, which has not shown a credential, is long and has not ended; `lineEnded` ends that.
@@ -78,20 +86,22 @@ final class ConnectionGate: Sendable {
 
     /// The peer of this connection has closed its direction, and responses are still to come; `closed` ends that.
     func halfClosed(_ connection: RPCConnection) {
+        // Those of one gateway may be many.
+        if connection.forwards { return }
         let victim = state.withLock { state in
-            state.halfClosed.began(connection.id, from: connection.clientAddress).flatMap { state.connections[$0] }
+            state.halfClosed.began(connection.id, from: connection.socketAddress).flatMap { state.connections[$0] }
         }
         guard let victim else { return }
         notices.notice(
             .closedForAnother, "closed a connection: its peer closed its direction, and its address has many such",
-            ["peer": "\(victim.remoteAddress)"])
+            ["peer": "\(victim.shownAddress)"])
         victim.hub.post(.run(victim) { $0.closeNow() })
     }
 
     func closed(_ connection: RPCConnection) {
         state.withLock { state in
             state.admission.closed(connection.id)
-            state.halfClosed.ended(connection.id, from: connection.clientAddress)
+            state.halfClosed.ended(connection.id, from: connection.socketAddress)
             state.connections[connection.id] = nil
         }
     }

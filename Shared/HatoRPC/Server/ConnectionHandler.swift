@@ -205,7 +205,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard let context, let sample = PeerSilence.Sample.at(context.channel) else { return }
         sample.assumeIsolated().whenSuccess { [weak self] sample in
             guard let self, self.silence.looked(sample, at: .now(), self.server.limits) else { return }
-            self.server.logger.debug("a peer has vanished", metadata: ["peer": "\(self.connection.remoteAddress)"])
+            self.server.logger.debug("a peer has vanished", metadata: ["peer": "\(self.connection.shownAddress)"])
             self.closeNow()
         }
     }
@@ -251,7 +251,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// socket takes of the last line says why; the response it has taken a part of ends with the line before.
     private func cutOffStalled(_ error: RPCError) {
         guard let context else { return }
-        server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.remoteAddress)"])
+        server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.shownAddress)"])
         hub.count { $0.stalledPeers += 1 }
         state.machine.cutOff()
         let (channel, server, connection) = (context.channel, server, connection)

@@ -6,6 +6,8 @@ import NIOCore
 final class ConnectionSession {
     private let state: ConnectionState
     private var identity = Caller.nobody
+    /// Nil: the connection does not forward.
+    private var forwarding: Forwarding?
     /// `Authenticator.endings` when the identity was looked at last.
     private var endingsSeen: Int?
     /// The caller whose credential was shown first.
@@ -25,12 +27,15 @@ final class ConnectionSession {
 
     // MARK: The caller of a request
 
-    /// Takes `auth` and `as` out of the params, unless the method has parameters of these names itself.
+    /// Takes `auth`, `as` and `from` out of the params, unless the method has parameters of these names itself.
     func identify(_ request: inout CurrentRequest) -> Identification {
         let server = state.server
         let auth = request.take("auth")
         let speaksAs = request.take("as")
         request.isByAdministrator = speaksAs != nil
+        do { request.forwarded = try Forwarding.address(of: request.take("from"), on: forwarding) } catch {
+            return .refused(error)
+        }
         guard let auth else {
             lookAtIdentity()
             request.service = identity.serviceName
@@ -53,6 +58,14 @@ final class ConnectionSession {
         guard case .user(var user) = identity, state.server.authenticator.hasEnded(user) else { return }
         user.expiresAt = .min
         identity = .user(user)
+    }
+
+    /// The connection speaks for clients of other addresses from now on.
+    func forward(_ forwarding: Forwarding) {
+        self.forwarding = forwarding
+        hasOwnSlot = true
+        state.connection.forward(forwarding)
+        state.server.admission.forwards(state.connection)
     }
 
     /// A credential of this caller was verified.

@@ -28,9 +28,11 @@ enum Identification {
     static func byConnection(
         _ identity: Caller, now: @autoclosure () -> Int64, _ method: RPCMethod, _ speaksAs: JSONValue?
     ) -> Identification {
-        if case .authenticate = method.start {
+        switch method.start {
+        case .authenticate, .forward:
             return .refused(
-                RPCError.invalidParams("auth", "session.authenticate needs auth, a credential, \(credentialExample)"))
+                RPCError.invalidParams("auth", "\(method.name) needs auth, a credential, \(credentialExample)"))
+        case .synchronous, .asynchronous, .endSession: break
         }
         if let end = identity.expiresAt, end <= now() {
             // A user whose token has ended must still be able to get a new one.

@@ -12,6 +12,8 @@ public final class RPCConnection: Sendable {
         var drainWatches: [@Sendable () -> Void] = []
         var identityWatches = IdentityWatches()
         var eventMemory = AwaitedMemory.none
+        /// Nil: it does not forward.
+        var forwarding: Forwarding?
     }
 
     /// Memory of the process's budget for an event that was refused.
@@ -24,10 +26,10 @@ public final class RPCConnection: Sendable {
 
     /// The number of the connection, which no other connection of the server has.
     public let id: UInt64
-    /// The address of the peer.
+    /// The address of the socket's peer.
     public let remoteAddress: String
     /// The same as limits count it.
-    public let clientAddress: ClientAddress
+    let socketAddress: ClientAddress
 
     let hub: LoopHub
     private let state = Mutex(State())
@@ -55,15 +57,18 @@ public final class RPCConnection: Sendable {
     init(id: UInt64, remoteAddress: String, hub: LoopHub) {
         self.id = id
         self.remoteAddress = remoteAddress
-        clientAddress = ClientAddress(remoteAddress)
+        socketAddress = ClientAddress(remoteAddress)
         self.hub = hub
     }
 
     /// The identity of the connection, as of `session.authenticate`.
     public var caller: Caller { state.withLock { $0.caller } }
 
-    /// The client that limits count for `caller` here: a user, wherever the connections come from, else the address.
-    public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, clientAddress) }
+    /// The client that limits count for `caller` here: a user, wherever the connections come from, else the address:
+    /// that of `session.forward` before that of the socket.
+    public func client(speakingAs caller: Caller) -> String {
+        ClientAccount.name(caller, state.withLock { $0.forwarding }?.from?.client ?? socketAddress)
+    }
 
     /// Whether the connection has closed.
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
@@ -73,6 +78,24 @@ public final class RPCConnection: Sendable {
     public func setTurnHeld(_ isHeld: Bool) { holdsTurn.store(isHeld, ordering: .relaxed) }
 
     var isTurnHeld: Bool { holdsTurn.load(ordering: .relaxed) }
+
+    /// Whether it speaks for many clients, each of which a call names itself (`session.forward` without `from`).
+    public var forwardsForMany: Bool { state.withLock { $0.forwarding.map { $0.from == nil } ?? false } }
+
+    /// Whether it speaks for clients of other addresses.
+    var forwards: Bool { state.withLock { $0.forwarding != nil } }
+
+    /// The address for logs.
+    var shownAddress: String { state.withLock { $0.forwarding }?.from?.text ?? remoteAddress }
+
+    /// On the loop: from now on it speaks for clients of other addresses, and is not closed when idle.
+    func forward(_ forwarding: Forwarding) {
+        let forwarded = state.withLock { state in
+            defer { state.forwarding = forwarding }
+            return state.forwarding != nil
+        }
+        if !forwarded { beginHold() }
+    }
 
     // MARK: Notifications
 

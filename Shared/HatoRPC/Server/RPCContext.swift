@@ -21,9 +21,15 @@ public struct RPCContext: Sendable {
     let sequence: UInt64
     /// The name of the client that is charged for the connection, when the request is that client's.
     let chargedClient: String?
+    /// The address of the client whose call is forwarded (`from` of the call, else of `session.forward`); nil: the call
+    /// is of the peer itself.
+    public let forwarded: ForwardedAddress?
+
+    /// The address of the client as limits count it.
+    public var clientAddress: ClientAddress { forwarded?.client ?? connection.socketAddress }
 
     /// The client that limits count: a user, wherever the connections come from, else the address.
-    public var client: String { chargedClient ?? connection.client(speakingAs: caller) }
+    public var client: String { chargedClient ?? ClientAccount.name(caller, clientAddress) }
 
     /// The same for limits that do not hold for administrators, also when they speak as a user: nil for them.
     public var limitedClient: String? { caller.isAdministrator || isByAdministrator ? nil : client }

@@ -34,6 +34,11 @@ extension RPCRouter {
         handleInOrder(RPC.Discover.self) { _, _, reply in reply.succeed(encoded: encoded) }
         add(RPCMethod(name: Session.Authenticate.method, access: .anyone, isSlow: false, start: .authenticate))
         add(RPCMethod(name: Session.End.method, access: .anyone, isSlow: false, start: .endSession))
+        add(
+            RPCMethod(
+                name: Session.Forward.method, access: .anyone, isSlow: false, start: .forward,
+                // `as` is unknown here: each call says for which user it is.
+                ownParameters: ["as", "from"]))
     }
 }
 

@@ -60,10 +60,10 @@ public struct RPCRouter: Sendable {
 
     mutating func add(_ method: RPCMethod) { methods[method.name] = method }
 
-    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` evaluates rules `as` another
-    /// user).
+    /// A method may use `auth`, `as` or `from` for something of its own (`messages.rules.check` evaluates rules `as`
+    /// another user).
     private static func ownParameters<Request: RPCRequest>(of _: Request.Type) -> Set<String> {
-        Request.fields.names.intersection(["auth", "as"])
+        Request.fields.names.intersection(["auth", "as", "from"])
     }
 }
 
@@ -77,9 +77,10 @@ final class RPCMethod: Sendable {
     enum Start: Sendable {
         case synchronous(SynchronousHandler)
         case asynchronous(AsynchronousHandler)
-        /// `session.authenticate` and `session.end` concern the connection itself.
+        /// `session.authenticate`, `session.end` and `session.forward` concern the connection itself.
         case authenticate
         case endSession
+        case forward
     }
 
     let name: String
@@ -88,7 +89,7 @@ final class RPCMethod: Sendable {
     /// Whether it has no effect but its response: without an id, nothing.
     let isForItsResponse: Bool
     let start: Start
-    /// Those of `auth` and `as` that are parameters of the method itself.
+    /// Those of `auth`, `as` and `from` that are parameters of the method itself.
     let ownParameters: Set<String>
 
     init(
@@ -101,7 +102,7 @@ final class RPCMethod: Sendable {
             switch start {
             case .synchronous: .immediate
             case .asynchronous: .afterEarlier
-            case .authenticate, .endSession: .session
+            case .authenticate, .endSession, .forward: .session
             }
         kind = RequestKind(start: turn, isSlow: isSlow, isRead: isRead)
         self.isForItsResponse = isForItsResponse
@@ -117,7 +118,7 @@ final class RPCMethod: Sendable {
         case (.signedIn, .service(let service)), (.administrator, .service(let service)):
             RPCError.permissionDenied(
                 "The service key \"\(service.name)\" may not call \(name); its methods are "
-                    + service.methods.sorted().joined(separator: ", "))
+                    + (service.methods.isEmpty ? "none" : service.methods.sorted().joined(separator: ", ")))
         case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(name)")
         }
     }

@@ -78,7 +78,7 @@ final class RequestRunner {
 
     private func refuseHTTP() {
         server.notices.notice(
-            .http, "closed a connection that speaks HTTP", ["peer": "\(connection.remoteAddress)"])
+            .http, "closed a connection that speaks HTTP", ["peer": "\(connection.shownAddress)"])
         state.machine.refused()
         lines.removeAll()
         connection.handler?.closeNow()
@@ -316,6 +316,7 @@ final class RequestRunner {
         case .authenticate:
             change(request, by: Session.Authenticate.self, to: caller, caller.authenticated)
         case .endSession: change(request, by: Session.End.self, to: nil, [:])
+        case .forward: forward(request, by: caller)
         }
         return nil
     }
@@ -339,6 +340,20 @@ final class RequestRunner {
         memory.charge(to: connection.client(speakingAs: caller ?? .nobody))
         session.become(caller ?? .nobody, isEnd: caller == nil)
         let response = request.id.map { id in Response.bytes(id: id) { $0.write(result) } }
+        respond(request.sequence, request.entry, response, isError: false)
+    }
+
+    /// `session.forward`; `caller` has shown the credential.
+    private func forward(_ request: CurrentRequest, by caller: Caller) {
+        let forwarding: Forwarding
+        do { forwarding = try Forwarding(request.params, by: caller) } catch {
+            return fail(request, RPCError(Session.Forward.showingWhatIsRight(error)))
+        }
+        lines.endClaim()
+        session.forward(forwarding)
+        // Where it has no user, it is charged to the address that it speaks for now.
+        memory.charge(to: connection.client(speakingAs: connection.caller))
+        let response = request.id.map { id in Response.bytes(id: id) { $0.write([:] as JSONValue) } }
         respond(request.sequence, request.entry, response, isError: false)
     }
 

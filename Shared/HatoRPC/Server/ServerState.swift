@@ -41,7 +41,7 @@ final class ServerState: Sendable {
         if isHandshake {
             notices.notice(
                 .failedHandshake, "a TLS handshake failed",
-                ["peer": "\(connection.remoteAddress)", "error": "\(error)"])
+                ["peer": "\(connection.shownAddress)", "error": "\(error)"])
         } else {
             logger.debug("connection failed", metadata: ["error": "\(error)"])
         }

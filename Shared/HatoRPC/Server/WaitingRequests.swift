@@ -18,6 +18,8 @@ struct CurrentRequest {
     var isByAdministrator = false
     /// The name of the service key that the connection or the call has shown.
     var service: String?
+    /// The address that stands for that of the socket; nil: none does.
+    var forwarded: ForwardedAddress?
 
     /// - Parameter account: the client that is charged for the connection.
     func context(_ caller: Caller, _ connection: RPCConnection, _ account: ClientAccount) -> RPCContext {
@@ -26,8 +28,7 @@ struct CurrentRequest {
         return RPCContext(
             caller: caller, connection: connection, isCallCredential: isCallCredential,
             isByAdministrator: isByAdministrator, service: service, method: method.name, byteCount: byteCount,
-            sequence: sequence,
-            chargedClient: isOfAccount ? account.name : nil)
+            sequence: sequence, chargedClient: isOfAccount ? account.name : nil, forwarded: forwarded)
     }
 
     /// Takes a parameter out of the params that is not one of the method itself.

@@ -1,3 +1,5 @@
+public import HatoModel
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -18,10 +20,14 @@ public struct ClientAddress: Sendable, Hashable {
     public let site: String
     /// Whether the peer is on the same machine.
     public let isLoopback: Bool
+    /// Whether a connection that forwards has named it: it is no peer of this service, also when it is a loopback
+    /// address.
+    public let isForwarded: Bool
 
     /// Takes `192.0.2.1`, `2001:db8::1`, each also with a port (`192.0.2.1:80`, `[2001:db8::1]:80`); others stand for
     /// themselves.
     public init(_ text: String) {
+        isForwarded = false
         let host = Self.host(of: text)
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, host, &bytes) == 1 {
@@ -36,6 +42,29 @@ public struct ClientAddress: Sendable, Hashable {
             isLoopback = host == "localhost"
         }
     }
+
+    /// The address of a client whose call is forwarded; nil when the text is no IP address, without port or brackets.
+    init?(forwarded text: String) {
+        // What the C library reads of it ends at the first NUL.
+        guard text.utf8.count <= Self.textBytesMax, !text.utf8.contains(0) else { return nil }
+        isForwarded = true
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            (network, isLoopback) = Self.parts(ofIPv4: bytes[..<4])
+            site = network
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            (network, isLoopback) = Self.parts(ofIPv6: bytes)
+            site = Self.site(ofIPv6: bytes) ?? network
+        } else {
+            return nil
+        }
+    }
+
+    /// The longest IPv6 address in text, with an IPv4 address at its end (INET6_ADDRSTRLEN without NUL).
+    private static let textBytesMax = 45
+
+    /// The client that limits count for `caller` here: a user, else this address.
+    public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, self) }
 
     private static func parts(ofIPv4 bytes: ArraySlice<UInt8>) -> (network: String, isLoopback: Bool) {
         (bytes.map(String.init).joined(separator: "."), bytes.first == 127)

@@ -91,4 +91,14 @@ extension RPCError {
 
     static let onlyAdministratorsMayUseAs = permissionDenied(
         "Only administrators, and service keys with as: true, may use as")
+
+    static let onlyForwardersMayUseFrom = permissionDenied(
+        "Only a connection that forwards may use from: call session.forward first, with a service key that may")
+
+    static let onlyForwardersMayForward = permissionDenied(
+        "Only administrators, and service keys with forward: true, may call session.forward")
+
+    static let invalidFrom = invalidArgument(
+        "from", reason: "invalid_address",
+        "'from' must be an IP address without a port, e.g. \"203.0.113.7\" or \"2001:db8::7\"")
 }

@@ -18,7 +18,8 @@ public enum ServeSettings {
                 help: "file with the administrator key, one of 32 bytes or more a line"),
             Setting(
                 "service-keys-file", .file, shared: true,
-                help: "file with the keys of other services (YAML): name, key and the methods that it may call"),
+                help: "file with the keys of other services (YAML): name, key, the methods that it may call, and "
+                    + "forward: true for a gateway"),
             Setting("tls-certificate", .file, shared: true, help: "certificate chain in PEM; turns TLS on"),
             Setting("tls-key", .file, shared: true, help: "private key of the certificate in PEM"),
             Setting(

@@ -3,8 +3,8 @@ import HatoIdentity
 import HatoModel
 import Yams
 
-/// The file of the setting `service-keys-file`: a list of entries with `name`, `key`, `methods` and perhaps `as`, in
-/// YAML or JSON.
+/// The file of the setting `service-keys-file`: a list of entries with `name`, `key`, `methods` and perhaps `as` and
+/// `forward`, in YAML or JSON. A key that only forwards needs no `methods`.
 enum ServiceKeysFile {
     private static let example = """
         e.g. "- {name: notifier, key: …, methods: [messages.get, messages.follow]}"
@@ -50,7 +50,7 @@ enum ServiceKeysFile {
         guard let members = node.mapping else { throw problem("must have name, key and methods") }
         var (name, key): (String?, String?)
         var methods: Set<String>?
-        var mayUseAs = false
+        var (mayUseAs, mayForward) = (false, false)
         for (member, value) in members {
             switch member.string {
             case "name": name = value.string
@@ -65,13 +65,17 @@ enum ServiceKeysFile {
             case "as":
                 guard let bool = value.bool else { throw problem("as must be true or false") }
                 mayUseAs = bool
+            case "forward":
+                guard let bool = value.bool else { throw problem("forward must be true or false") }
+                mayForward = bool
             default:
-                throw problem("has no member \"\(member.string ?? "")\"; known are as, key, methods, name")
+                throw problem("has no member \"\(member.string ?? "")\"; known are as, forward, key, methods, name")
             }
         }
         guard let name, !name.isEmpty else { throw problem("name must be a text") }
         guard let key else { throw problem("\"\(name)\" has no key; make one with: openssl rand -base64 36") }
-        guard let methods else { throw problem("\"\(name)\" has no methods") }
-        return ServiceKeys.Entry(name: name, key: key, methods: methods, mayUseAs: mayUseAs)
+        guard methods != nil || mayForward else { throw problem("\"\(name)\" has no methods") }
+        return ServiceKeys.Entry(
+            name: name, key: key, methods: methods ?? [], mayUseAs: mayUseAs, mayForward: mayForward)
     }
 }

@@ -214,6 +214,35 @@ import Testing
         }
     }
 
+    @Test func forwardedWritesCountForTheAddressesOfTheirClients() async throws {
+        let time = TestClock(1_000_000)
+        let rules = #"{"rules": {".read": true, ".write": true}}"#
+        try await RunningMessages.with(
+            rules: rules,
+            change: {
+                $0.now = { time.now }
+                $0.limits.clientWritesPerSecondMax = 2
+            }
+        ) { running in
+            let gateway = running.client(nil)
+            _ = try await gateway.call(method: "session.forward", params: ["auth": "admin", "from": "192.0.2.9"])
+            func write(from address: String?, _ more: JSONObject = [:]) async -> RPCError? {
+                var params: JSONObject = ["path": "/a", "value": 1]
+                params["from"] = address.map { .string($0) }
+                for member in more.members { params[member.name] = member.value }
+                return await refusal { [params] in try await gateway.call(method: "messages.set", params: params) }
+            }
+            for address in ["203.0.113.7", "203.0.113.8", nil] {
+                for _ in 0..<2 { #expect(await write(from: address) == nil) }
+                #expect(await write(from: address)?.reason == "too_many_writes")
+            }
+            #expect(await write(from: "192.0.2.9")?.reason == "too_many_writes", "that of the connection")
+            #expect(await write(from: "203.0.113.7", ["auth": "user:masuo"]) == nil, "a user has a limit of its own")
+            #expect(await write(from: "203.0.113.7", ["auth": "admin"]) == nil)
+            await gateway.close()
+        }
+    }
+
     @Test func aClientMayWriteSoManyBytesAMinute() async throws {
         let time = TestClock(1_000_000)
         try await RunningMessages.with(change: {

@@ -62,6 +62,33 @@ struct ConnectionAdmissionTests {
         #expect(admission.accepted(7, from: Self.address(2)) == .admitClosing(5))
     }
 
+    @Test func connectionThatForwardsCountsForNeitherAddressNorUser() {
+        var admission = Self.admission(5, perAddress: 2, perUser: 1, newcomers: 1)
+        _ = admission.accepted(1, from: Self.address(1))
+        _ = admission.showedCredential(1, of: "anna")
+        _ = admission.accepted(2, from: Self.address(1))
+        #expect(admission.accepted(3, from: Self.address(1)) == .refuse(.tooManyFromAddress))
+        for id in [1, 2] as [UInt64] {
+            admission.forwards(id)
+            admission.forwards(id)
+        }
+        #expect(admission.withoutCredentialCount == 0)
+        for id in [3, 4] as [UInt64] {
+            #expect(admission.accepted(id, from: Self.address(1)) == .admit)
+            let ownsSlot = admission.showedCredential(id, of: id == 3 ? "anna" : "bea")
+            #expect(ownsSlot, "the user's own slot is free")
+        }
+        #expect(admission.accepted(5, from: Self.address(2)) == .admit)
+        #expect(admission.accepted(6, from: Self.address(2)) == .admitClosing(5), "not one that forwards")
+        admission.closed(1)
+        #expect(admission.accepted(7, from: Self.address(1)) == .refuse(.tooManyFromAddress))
+        admission.closed(3)
+        admission.closed(5)
+        #expect(admission.accepted(8, from: Self.address(1)) == .admit)
+        admission.forwards(99)
+        #expect(admission.count == 4)
+    }
+
     @Test func userWithTheMostConnectionsLosesOneWhereUsersHoldAllSlots() {
         var admission = Self.admission(9)
         var id: UInt64 = 0

@@ -164,6 +164,27 @@ enum Check {
         static let fields = Fields<Self>(blank: Self())
     }
 
+    /// Returns the client that limits count a call for.
+    struct Client: RPCRequest {
+        static let method = "check.client"
+        static let summary = "Returns the client it is counted for"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Client> { .init(Client(), Result(client: "", network: "", connection: "")) }
+        struct Result: FieldObject {
+            var client: String
+            var network: String
+            /// Of calls without a user that name no address.
+            var connection: String
+            static let fields = Fields<Self>(
+                blank: Self(client: "", network: "", connection: ""),
+                .required("client", \.client),
+                .required("network", \.network),
+                .required("connection", \.connection))
+        }
+        static let fields = Fields<Self>(blank: Self())
+    }
+
     struct SignedIn: RPCRequest {
         static let method = "check.signedIn"
         static let summary = "For users; its parameter is decoded after the access check"
@@ -218,7 +239,7 @@ enum Check {
 
     static let methods: [any RPCRequest.Type] = [
         Echo.self, Later.self, Read.self, Ordered.self, Slow.self, Fail.self, Refuse.self, Forget.self, Who.self,
-        SignedIn.self, Administration.self, Listen.self, Unlisten.self,
+        Client.self, SignedIn.self, Administration.self, Listen.self, Unlisten.self,
     ]
 }
 
@@ -304,6 +325,7 @@ final class TestAuthenticator: Authenticator {
     /// Service keys and their methods.
     static let services: [String: Set<String>] = [
         "service": ["check.administration", "check.listen"],
+        "gateway": [],
         "service-of-sessions": ["check.administration", "session.authenticate", "session.end"],
     ]
 
@@ -312,7 +334,8 @@ final class TestAuthenticator: Authenticator {
     func remembered(_ credential: String) -> Caller? {
         if credential == "admin" { return .administrator }
         if let methods = Self.services[credential] {
-            return .service(Caller.Service(name: credential, methods: methods))
+            return .service(
+                Caller.Service(name: credential, methods: methods, mayForward: credential == "gateway"))
         }
         if credential.hasPrefix("user-") {
             return .user(Caller.User(uid: String(credential.dropFirst(5)), expiresAt: Int64.max / 2))

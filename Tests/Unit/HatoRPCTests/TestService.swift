@@ -89,6 +89,12 @@ final class TestService: Sendable {
             if case .user(let user) = context.caller { room = user.claims["room"]?.string }
             reply.succeed(.init(uid: context.caller.uid, admin: context.caller.isAdministrator, room: room))
         }
+        router.handleInOrder(Check.Client.self) { _, context, reply in
+            reply.succeed(
+                .init(
+                    client: context.client, network: context.clientAddress.network,
+                    connection: context.connection.client(speakingAs: .nobody)))
+        }
         router.handleInOrder(Check.SignedIn.self) { _, _, reply in reply.succeed(Empty()) }
         router.handle(Check.Administration.self) { request, _ in .init(as: request.as) }
     }

@@ -25,6 +25,15 @@ struct ServiceKeysFileTests {
         #expect(authenticator.remembered("\(Self.key)3") == nil)
     }
 
+    @Test func keyOfAGatewayNeedsNoMethods() throws {
+        let text = "- {name: gateway, key: \(Self.key), forward: true}"
+        var identity = IdentityConfiguration()
+        identity.serviceKeys = try ServiceKeysFile.keys(text, of: "keys.yaml")
+        let authenticator = ServiceAuthenticator(configuration: identity, administratorKeys: .none) { [] }
+        #expect(
+            authenticator.remembered(Self.key) == .service(.init(name: "gateway", methods: [], mayForward: true)))
+    }
+
     /// Its holder would be an administrator of every method.
     @Test func keyOfAnAdministratorIsNoKeyOfAService() throws {
         let administrators = try #require(AdministratorKeys(keys: [Self.key]))
@@ -49,6 +58,9 @@ struct ServiceKeysFileTests {
             "\"a\": session.authenticate is for every caller"
         ),
         ("- {name: a, key: KEY, methods: [a.b], as: maybe}", "as must be true or false"),
+        ("- {name: a, key: KEY, forward: 1}", "forward must be true or false"),
+        ("- {name: a, key: KEY, forward: false}", "entry 1: \"a\" has no methods"),
+        ("- {name: a, key: KEY, methods: [session.forward]}", "leave it out of methods, and set forward: true"),
         ("- {name: a, key: KEY, methods: [a.b], forwards: true}", "has no member \"forwards\""),
         ("- {name: a, key: short, methods: [a.b]}", "\"a\": its key has 5 bytes, at least 32 are needed"),
         (

@@ -119,7 +119,7 @@ final class AttemptLedger: Sendable {
     /// Nil where the address is not counted. A customer with very many networks counts as one for codes, which are
     /// limited for all addresses together, too, and for guesses.
     private func origin(_ kind: Kind, _ address: ClientAddress?) -> Origin? {
-        guard let address, limitsLoopback || !address.isLoopback else { return nil }
+        guard let address, limitsLoopback || address.isForwarded || !address.isLoopback else { return nil }
         return Origin(kind: kind, network: kind == .code || kind == .guess ? address.site : address.network)
     }
 

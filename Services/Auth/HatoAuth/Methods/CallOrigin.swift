@@ -15,7 +15,7 @@ struct CallOrigin: Sendable {
     init(_ context: RPCContext) {
         caller = context.caller
         let connection = context.connection
-        address = connection.clientAddress
+        address = context.clientAddress
         // Also on a connection that an administrator authenticated as a user: it has no token.
         let isImpersonated = if case .user(let user) = context.caller { !user.hasToken } else { false }
         if context.caller.isAdministrator || context.isByAdministrator || isImpersonated {

@@ -11,7 +11,9 @@ final class ConnectionSessions: Sendable {
     func session(of context: RPCContext) -> ConnectionSession {
         let connection = context.connection
         if let session = sessions.withLock({ $0[connection.id] }) { return session }
-        let session = ConnectionSession(of: connection.id, client: context.limitedClient) {
+        // One that speaks for many is a client of its own: no client's turns are those of all others.
+        let client = connection.forwardsForMany ? "forwarding \(connection.id)" : context.limitedClient
+        let session = ConnectionSession(of: connection.id, client: client) {
             [weak connection] in connection?.setTurnHeld($0)
         }
         sessions.withLock { $0[connection.id] = session }

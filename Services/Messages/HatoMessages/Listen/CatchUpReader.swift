@@ -140,7 +140,7 @@ final class CatchUpReader {
         {
             reading.add(listener)
             // It begins as soon as one of the connections may be read for.
-            if !reading.hasBegun { enqueue(reading, for: listener.connection, of: listener.caller) }
+            if !reading.hasBegun { enqueue(reading, for: listener.connection, of: listener.client) }
         } else {
             let rows = listener.watch.map { _ in RowCounter() }
             let reading = TopicReading(id: registry.nextID(), topic, wanted, rows: rows)
@@ -148,13 +148,12 @@ final class CatchUpReader {
             reading.add(listener)
             topic.readings[wanted] = reading
             readings[reading.id] = reading
-            enqueue(reading, for: listener.connection, of: listener.caller)
+            enqueue(reading, for: listener.connection, of: listener.client)
         }
         beginReadings()
     }
 
-    private func enqueue(_ reading: TopicReading, for connection: any ListenerPeer, of caller: Caller) {
-        let client = connection.client(speakingAs: caller)
+    private func enqueue(_ reading: TopicReading, for connection: any ListenerPeer, of client: String) {
         if reading.isLarge {
             largeQueue.add(reading.id, for: connection.id, of: client)
         } else {
@@ -273,7 +272,7 @@ final class CatchUpReader {
         var connections: Set<UInt64> = []
         for listener in reading.listeners.compactMap({ registry.holder(of: $0) })
         where connections.insert(listener.connection.id).inserted {
-            enqueue(reading, for: listener.connection, of: listener.caller)
+            enqueue(reading, for: listener.connection, of: listener.client)
         }
     }
 

@@ -36,7 +36,9 @@ final class Listener {
     }
 
     /// The client whose turns its readings take.
-    var client: String { connection.client(speakingAs: caller) }
+    var client: String {
+        opening.forwarded?.client.client(speakingAs: caller) ?? connection.client(speakingAs: caller)
+    }
 
     init(id: UInt64, _ opening: Opening, topic: Topic, etag: String?) {
         self.id = id
@@ -63,6 +65,8 @@ final class Listener {
         var caller: Caller
         /// For whom it is counted; nil: an administrator asks.
         var client: String?
+        /// The address of the client; nil: that of the connection.
+        var forwarded: ForwardedAddress?
         var coalesceMs = 0
         /// Whether a refusal says why.
         var explains = false

@@ -48,8 +48,8 @@ struct ListeningMethods: Sendable {
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
-                client: context.limitedClient, coalesceMs: coalesceMs, explains: context.isByAdministrator,
-                endWatch: watch(context, subscription))
+                client: context.limitedClient, forwarded: context.forwarded, coalesceMs: coalesceMs,
+                explains: context.isByAdministrator, endWatch: watch(context, subscription))
             var view = view
             view.watch = timing
             registry.open(opening, request, at: view) { result in
