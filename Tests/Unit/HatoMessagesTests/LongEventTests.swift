@@ -45,6 +45,86 @@ import Testing
         }
     }
 
+    /// A transaction of Firebase's clients: it writes if the value is what its listener has shown, and tries again at once
+    /// with what that has shown meanwhile. So one write of another client costs one more round trip.
+    @Test(.timeLimit(.minutes(5))) func refusedConditionComesBehindTheEventsItWasComparedWith() async throws {
+        try await running { running in
+            let (line, writer) = (try await RawLines.connect(running), running.administrator)
+            _ = try await writer.call(Messages.Set(path: "/a/k1", value: 0))
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":0,"method":"messages.listen","params":{"auth":"admin","path":"/a","query":{"orderBy":"$key","limitToLast":2}}}"#
+            )
+            for _ in 0..<2 { _ = try await line.next() }
+            var shown = 0.0
+            var id = 0
+            /// The response; all that the listener is sent before it is taken over.
+            func response() async throws -> JSONValue {
+                while true {
+                    let message = try await line.next()
+                    if message["id"] == .number(Double(id)) { return message }
+                    for event in message["params"]?["events"]?.array ?? [] {
+                        shown = event["data"]?.number ?? event["data"]?["k1"]?.number ?? shown
+                    }
+                }
+            }
+            func send(_ value: Double) async throws {
+                id += 1
+                let etag = SimpleHash.etag(try TreeNode(json: .number(shown)))
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(id),"method":"messages.set","params":{"auth":"admin","path":"/a/k1","value":\#(value),"ifMatch":"\#(etag)"}}"#
+                )
+            }
+            for round in 1...10 {
+                let readers = HeldReaders(of: running.store)
+                _ = try await writer.call(Messages.Set(path: "/a/k1", value: .number(Double(round * 100))))
+                let version = running.store.version
+                try await send(Double(round * 100 + 1))
+                // Behind it on the connection, so the condition is looked at when this is there.
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":-1,"method":"messages.set","params":{"auth":"admin","path":"/z","value":\#(round)}}"#
+                )
+                try await eventually("the write behind is done") { running.store.version > version }
+                // Responses come through the publisher's thread, so that of the condition has been there.
+                _ = try await writer.call(Messages.Set(path: "/y", value: .number(Double(round))))
+                readers.letGo()
+                let refused = try await response()
+                #expect(refused["error"]?["data"]?["reason"] == "etag_mismatch")
+                #expect(shown == Double(round * 100), "the listener has not shown it yet")
+                try await send(shown + 1)
+                #expect(try await response()["error"] == nil, "the second round trip succeeds")
+            }
+            line.close()
+            await writer.close()
+        }
+    }
+
+    /// One that gathers has not sent it for another reason.
+    @Test func refusedConditionEndsGathering() async throws {
+        try await RunningMessages.with(change: { $0.limits.coalesceMsMax = 3_600_000 }) { running in
+            let (line, writer) = (try await RawLines.connect(running), running.administrator)
+            _ = try await writer.call(Messages.Set(path: "/a", value: 0))
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":0,"method":"messages.listen","params":{"auth":"admin","path":"/a","coalesceMs":3600000}}"#
+            )
+            for _ in 0..<2 { _ = try await line.next() }
+            for round in 1...3 {
+                _ = try await writer.call(Messages.Set(path: "/a", value: .number(Double(round))))
+                // Elsewhere, so that the condition is compared with a later version.
+                _ = try await writer.call(Messages.Set(path: "/b", value: .number(Double(round))))
+                let version = running.store.version
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(round),"method":"messages.set","params":{"auth":"admin","path":"/a","value":9,"ifVersion":\#(version - 2)}}"#
+                )
+                let event = try await line.next()
+                #expect(event["params"]?["events"]?.array?.first?["data"] == .number(Double(round)), "\(event)")
+                let refused = try await line.next()
+                #expect(refused["error"]?["data"]?["reason"] == "version_mismatch", "\(refused)")
+            }
+            line.close()
+            await writer.close()
+        }
+    }
+
     @Test(.timeLimit(.minutes(5))) func otherListenersDoNotWaitForALongOne() async throws {
         try await running { running in
             // Own responses wait for own events: the one that writes listens to nothing.

@@ -134,9 +134,13 @@ final class CommitQueue: Sendable {
         _ result: Result<Committed<Outcome>, any Error>, of arrival: Arrival,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
+        var result = result
+        let earlier = EarlierEvents(result.map(\.version))
         switch result {
         case .success: parts.metrics.wrote(after: ContinuousClock.now - arrival.time)
-        case .failure: parts.metrics.refusedWrite()
+        case .failure(let error):
+            parts.metrics.refusedWrite()
+            if let refused = error as? RefusedCondition { result = .failure(refused.error) }
         }
         arrival.session.writeEnded()
         let (slow, catalogue, watch) = (parts.slow, parts.catalogue, arrival.watch)
@@ -149,7 +153,7 @@ final class CommitQueue: Sendable {
             slow.ended(watch, catalogue)
             return completion(result)
         }
-        publisher.afterEvents(of: try? result.get().version, to: arrival.session.id) {
+        publisher.after(earlier, to: arrival.session.id) { [result] in
             slow.ended(watch, catalogue)
             completion(result)
         }
@@ -174,6 +178,14 @@ final class CommitQueue: Sendable {
     func commit(
         _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Resolution? = nil,
         in transaction: any StoreTransaction
+    ) throws -> WriteOutcome {
+        try RefusedCondition.noting(in: transaction) {
+            try committed(write, planned, resolved: ahead, in: transaction)
+        }
+    }
+
+    private func committed(
+        _ write: Write, _ planned: PlannedWrite?, resolved ahead: Resolution?, in transaction: any StoreTransaction
     ) throws -> WriteOutcome {
         let database = try catalogue.database(write.database, in: transaction)
         let reader: StoreTreeReader =

@@ -121,7 +121,10 @@ struct LargeWrites: Sendable {
 
     /// In the queue of the writer, so that the response comes after those of the writes before it.
     private func refuse(_ error: any Error, _ holder: Holder, _ steps: Steps) {
-        parts.store.submit(of: steps.client, { _ -> WriteOutcome in throw error }) { end($0, holder, steps) }
+        parts.store.submit(
+            of: steps.client,
+            { transaction -> WriteOutcome in try RefusedCondition.noting(in: transaction) { throw error } }
+        ) { end($0, holder, steps) }
     }
 
     private func end(_ result: Result<Committed<WriteOutcome>, any Error>, _ holder: Holder, _ steps: Steps) {

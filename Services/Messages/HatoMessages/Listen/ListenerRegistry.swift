@@ -234,18 +234,19 @@ final class ListenerRegistry {
 
     // MARK: Responses
 
-    /// A response of a write leaves when the events of its connection up to its version are on their way. (Version 0:
-    /// of one that was refused.)
-    func respond(_ connection: UInt64, _ version: UInt64, _ completion: @escaping @Sendable () -> Void) {
-        if version > 0, let ids = responseReports.removeValue(forKey: connection) {
+    /// A response of a write leaves when the events of its connection before it are on their way.
+    func respond(_ connection: UInt64, after earlier: EarlierEvents, _ completion: @escaping @Sendable () -> Void) {
+        if earlier.version > 0, let ids = responseReports.removeValue(forKey: connection) {
             for listener in ids.sorted().compactMap({ listeners[$0] }) {
+                let lastChanged = listener.topic.recent.lastChanged
+                // What refused the condition is a change of others: the newest that the listener may lack.
+                let version = earlier.isRefused ? min(earlier.version, lastChanged) : earlier.version
                 let actions = listener.machine.ownResponseBecameDue(
-                    version, lastChanged: listener.topic.recent.lastChanged,
-                    outdatedThrough: listener.authorisation?.outdatedThrough)
+                    version, lastChanged: lastChanged, outdatedThrough: listener.authorisation?.outdatedThrough)
                 carryOut(actions, for: listener)
             }
         }
-        if !delayedResponses.keep(completion, of: version, to: connection) { completion() }
+        if !delayedResponses.keep(completion, of: earlier.version, to: connection) { completion() }
     }
 
     func release(_ connection: UInt64, by id: UInt64, through version: UInt64? = nil) {

@@ -26,7 +26,7 @@ final class Publisher: Sendable {
 
     enum Job: Sendable {
         case group(CommitGroup)
-        case completion(UInt64, UInt64, @Sendable () -> Void)
+        case completion(EarlierEvents, connection: UInt64, @Sendable () -> Void)
         case run(@Sendable (ListenerRegistry) -> Void)
     }
 
@@ -51,8 +51,8 @@ final class Publisher: Sendable {
                         Failpoint.eventsBeforeSend.pass()
                         registry.groupBecameDurable(group)
                         Failpoint.eventsAfterSend.pass()
-                    case .completion(let version, let connection, let completion):
-                        registry.respond(connection, version, completion)
+                    case .completion(let earlier, let connection, let completion):
+                        registry.respond(connection, after: earlier, completion)
                     case .run(let body): body(registry)
                     }
                 }
@@ -79,10 +79,10 @@ final class Publisher: Sendable {
         if isActive { _ = jobs.append(.group(group)) }
     }
 
-    /// On a thread of the writer, after the group: `response` runs when the events of commits up to `version` that the
-    /// connection listens to are on their way. Nil: nothing was written that events could say.
-    func afterEvents(of version: UInt64?, to connection: UInt64?, _ completion: @escaping @Sendable () -> Void) {
-        if !isActive || !jobs.append(.completion(version ?? 0, connection ?? 0, completion)) { completion() }
+    /// On a thread of the writer, after the group: `completion` runs when the earlier events that the connection listens
+    /// to are on their way.
+    func after(_ earlier: EarlierEvents, to connection: UInt64?, _ completion: @escaping @Sendable () -> Void) {
+        if !isActive || !jobs.append(.completion(earlier, connection: connection ?? 0, completion)) { completion() }
     }
 
     /// Runs `body` on the publisher's thread; not at all after `close`.

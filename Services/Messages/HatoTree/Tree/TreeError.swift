@@ -14,6 +14,14 @@ public enum TreeError: Error, Sendable {
     case keyExists(TreePath)
     /// A row cannot be read: this code never writes it.
     case corrupted(String)
+
+    /// Whether the condition of a write did not hold.
+    public var isRefusedCondition: Bool {
+        switch self {
+        case .etagMismatch, .versionMismatch: true
+        case .invalid, .tooBig, .keyExists, .corrupted: false
+        }
+    }
 }
 
 extension TreeError: RPCErrorConvertible {

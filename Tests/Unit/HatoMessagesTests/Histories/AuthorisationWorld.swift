@@ -135,7 +135,9 @@ final class AuthorisationWorld {
 
     /// The response to a write of `peer` comes by.
     func respond(_ peer: HistoryPeer, _ version: UInt64) {
-        registry.respond(peer.id, version) { peer.receive(.answered(version, hasWritten: true)) }
+        registry.respond(peer.id, after: EarlierEvents(.success(version))) {
+            peer.receive(.answered(version, hasWritten: true))
+        }
     }
 
     /// One turn of the publisher's thread.

@@ -179,7 +179,9 @@ final class HistoryWorld {
         }
         unpublished = []
         for (peer, version, hasWritten) in answers {
-            registry.respond(peer.id, version) { peer.receive(.answered(version, hasWritten: hasWritten)) }
+            registry.respond(peer.id, after: EarlierEvents(.success(version))) {
+                peer.receive(.answered(version, hasWritten: hasWritten))
+            }
         }
         answers = []
     }
