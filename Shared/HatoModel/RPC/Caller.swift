@@ -9,6 +9,8 @@ public indirect enum Caller: Sendable, Hashable {
     /// Holder of a service key: an administrator for the methods of that key, and a caller without rights for others.
     /// Handlers of methods see the administrator instead.
     case service(Service)
+    /// An administrator acts under the rules, which see exactly these members as `auth`: `as: {"variable": …}`.
+    case variable(JSONObject)
 
     /// Another service of the same installation, or a program of its operators.
     public struct Service: Sendable, Hashable {
@@ -52,8 +54,14 @@ public indirect enum Caller: Sendable, Hashable {
         }
     }
 
-    /// The id of the user; nil for `nobody` and for administrators.
-    public var uid: String? { if case .user(let user) = self { user.uid } else { nil } }
+    /// The id of the user, the author of writes; nil for `nobody`, administrators, and a variable that has none.
+    public var uid: String? {
+        switch self {
+        case .user(let user): user.uid
+        case .variable(let members): members["uid"]?.string
+        case .nobody, .administrator, .service: nil
+        }
+    }
     /// Whether the caller passes every rule.
     public var isAdministrator: Bool { self == .administrator }
 }

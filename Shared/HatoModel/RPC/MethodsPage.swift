@@ -26,9 +26,10 @@ public enum MethodsPage {
             Made from the declared methods; do not edit. Methods of the protocol that are not listed are not there yet (-32601).
 
             - **Identity.** Every call may also have `auth`: an ID token of auth, or the administrator key. With that key it may
-              have `as`, too: `{"uid", "token"?}` makes the call as that user, `null` without a user. A call without `auth` has
-              the identity of `session.authenticate`. On a connection that forwards (`session.forward`), every call may have
-              `from`, too, an IP address that stands for that of the socket, unless `from` is a parameter of the method.
+              have `as`, too: `{"uid", "token"?}` makes the call as that user, `null` without a user, and `{"variable": {…}}`
+              under security rules that see this object as `auth`. A call without `auth` has the identity of
+              `session.authenticate`. On a connection that forwards (`session.forward`), every call may have `from`, too, an
+              IP address that stands for that of the socket, unless `from` is a parameter of the method.
             - **Members.** `optional` means that a member may be absent. An optional parameter that is null counts as absent unless its
               meaning says otherwise. Bounds and times are those of the default settings (SETTINGS.md of each service). `time`
               and names that end in `At` are in milliseconds since 1970.

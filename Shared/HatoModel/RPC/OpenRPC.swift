@@ -32,11 +32,15 @@ public enum OpenRPC {
         "schema": ["type": "string"],
     ]
     private static let speaksAs: JSONValue = [
-        "name": "as", "summary": "With the administrator key: the user for whom the call is made; null: no user",
+        "name": "as",
+        "summary":
+            "With the administrator key: the user for whom the call is made; null: no user; variable: auth of the rules",
         "required": false,
         "schema": [
             "type": ["object", "null"],
-            "properties": ["uid": ["type": "string"], "token": ["type": "object"]], "required": ["uid"],
+            "properties": [
+                "uid": ["type": "string"], "token": ["type": "object"], "variable": ["type": "object"],
+            ],
         ],
     ]
 

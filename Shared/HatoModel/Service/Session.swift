@@ -24,7 +24,8 @@ public enum Session {
                 "as", \.`as`,
                 """
                 With the administrator key: the user as whom calls are made, `{"uid", "token"?}`; null: no \
-                user
+                user; `{"variable": {…}}`: calls are made under rules that see exactly this object as `auth`, at \
+                most 16 KiB of JSON, and its `uid`, if it is a string, is the author of writes
                 """))
 
         public struct Result: FieldObject, Hashable {
@@ -34,7 +35,7 @@ public enum Session {
 
             public static let fields = Fields<Self>(
                 blank: Self(uid: nil, admin: false, expiresAt: nil),
-                .nullable("uid", \.uid, "The user; null for an administrator and with `as: null`"),
+                .nullable("uid", \.uid, "The user; null for an administrator, with `as: null` and without `uid`"),
                 .required("admin", \.admin, "Whether the identity is the administrator"),
                 .nullable(
                     "expiresAt", \.expiresAt,

@@ -64,7 +64,7 @@ extension Caller {
         switch self {
         case .administrator: true
         case .service(let service): service.mayForward
-        case .user, .nobody: false
+        case .user, .variable, .nobody: false
         }
     }
 }

@@ -54,6 +54,7 @@ enum Identification {
         guard mayUseAs else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
         switch speaksAs {
         case .null: return .known(.nobody)
+        case .object(let object) where object["variable"] != nil: return variable(object)
         case .object(let object):
             let unknown = object.members.first { $0.name != "uid" && $0.name != "token" }
             guard let uid = object["uid"]?.string, unknown == nil else { break }
@@ -64,8 +65,18 @@ enum Identification {
             }
         default: break
         }
-        return .refused(
-            RPCError.invalidParams(
-                "as", "as must be null or a user, e.g. {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}}"))
+        return .refused(.invalidAs)
+    }
+
+    /// As much as an ID token: what onDisconnect keeps of it is bounded.
+    private static let variableBytesMax = 16 << 10
+
+    /// `as: {"variable": …}`.
+    private static func variable(_ object: JSONObject) -> Identification {
+        guard object.count == 1, case .object(let members)? = object["variable"] else { return .refused(.invalidAs) }
+        guard EncodedJSON(.object(members)).count <= variableBytesMax else {
+            return .refused(.variableTooLong(variableBytesMax))
+        }
+        return .known(.variable(members))
     }
 }

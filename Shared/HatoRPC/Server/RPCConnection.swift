@@ -359,6 +359,7 @@ extension Caller {
         case (.user(let one), .user(let two)): one.uid == two.uid
         case (.administrator, .administrator), (.nobody, .nobody): true
         case (.service(let one), .service(let two)): one == two
+        case (.variable(let one), .variable(let two)): one == two
         default: false
         }
     }

@@ -119,6 +119,8 @@ final class RPCMethod: Sendable {
             RPCError.permissionDenied(
                 "The service key \"\(service.name)\" may not call \(name); its methods are "
                     + (service.methods.isEmpty ? "none" : service.methods.sorted().joined(separator: ", ")))
+        case (.signedIn, .variable), (.administrator, .variable):
+            RPCError.permissionDenied("A variable calls methods under the security rules only, and \(name) is none")
         case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(name)")
         }
     }

@@ -92,6 +92,16 @@ extension RPCError {
     static let onlyAdministratorsMayUseAs = permissionDenied(
         "Only administrators, and service keys with as: true, may use as")
 
+    static let invalidAs = invalidParams(
+        "as",
+        "as must be null, a user or a variable, e.g. {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}} or "
+            + "{\"variable\": {\"role\": \"guest\"}}")
+
+    static func variableTooLong(_ limit: Int) -> RPCError {
+        invalidParams(
+            "as", "The variable may have at most \(limit) bytes of JSON, e.g. {\"variable\": {\"role\": \"guest\"}}")
+    }
+
     static let onlyForwardersMayUseFrom = permissionDenied(
         "Only a connection that forwards may use from: call session.forward first, with a service key that may")
 

@@ -6,7 +6,7 @@ public enum RulesAuth: Sendable {
     case nobody
     /// `uid`, `token` with all claims, and `provider`.
     case user(Caller.User)
-    /// Any members, as tables of cases give them.
+    /// Any members, as administrators and tables of cases give them.
     case members(JSONObject)
 
     /// Maps an administrator to `nobody`: an administrator passes every rule without evaluation. So does a service for
@@ -15,6 +15,7 @@ public enum RulesAuth: Sendable {
         switch caller {
         case .nobody, .administrator, .service: self = .nobody
         case .user(let user): self = .user(user)
+        case .variable(let members): self = .members(members)
         }
     }
 

@@ -99,7 +99,7 @@ import Testing
     }
 
     /// One that gathers has not sent it for another reason.
-    @Test func refusedConditionEndsGathering() async throws {
+    @Test(.timeLimit(.minutes(5))) func refusedConditionEndsGathering() async throws {
         try await RunningMessages.with(change: { $0.limits.coalesceMsMax = 3_600_000 }) { running in
             let (line, writer) = (try await RawLines.connect(running), running.administrator)
             _ = try await writer.call(Messages.Set(path: "/a", value: 0))

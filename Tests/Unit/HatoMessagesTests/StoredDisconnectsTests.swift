@@ -77,6 +77,38 @@ import Testing
         }
     }
 
+    @Test func variableOfAnAdministratorIsKeptAsItIs() async throws {
+        let rules = """
+            {"rules": {
+              "guests": {".write": "auth.role === 'guest' && auth.token == null"},
+              "numbers": {".write": "auth.level > 2"},
+              "members": {".write": "auth.uid === 'a'"}
+            }}
+            """
+        try await RunningMessages.with(rules: rules) { running in
+            let line = try await RawLines.connect(running, as: nil)
+            func variable(_ text: String) -> String { #","auth":"admin","as":{"variable":\#(text)}"# }
+            try await line.ask("set", #""path":"/guests/x","value":1"# + variable(#"{"uid":"a","role":"guest"}"#))
+            // Of the same uid, and not the same: what it has set stays its own.
+            try await line.ask("set", #""path":"/numbers/x","value":1"# + variable(#"{"uid":"a","level":3}"#))
+            try await line.ask("set", #""path":"/members/x","value":1"# + variable(#"{"uid":"a"}"#))
+            let refused = try await line.response("set", #""path":"/guests/y","value":1"# + variable(#"{"uid":"a"}"#))
+            #expect(refused["error"]?["code"] == -32002)
+            let session = try await RawLines.connect(running, as: nil)
+            try await session.ask(
+                "authenticate", #""auth":"admin","as":{"variable":{"level":9}}"#, of: "session")
+            try await session.ask("set", #""path":"/numbers/y","value":1"#)
+            let former = try await running.killed()
+            try await RunningMessages.with(store: former) { next in
+                let client = next.administrator
+                let value = try await client.call(Messages.Get(path: "/")).value
+                #expect(value == ["guests": ["x": 1], "members": ["x": 1], "numbers": ["x": 1, "y": 1]])
+                #expect(try next.keptRows().isEmpty)
+                await client.close()
+            }
+        }
+    }
+
     /// The row of a large place stays as it is while small calls go into it.
     @Test func smallCallsIntoALargePlaceComeBackInTheirOrder() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in

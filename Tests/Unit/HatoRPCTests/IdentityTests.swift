@@ -72,6 +72,42 @@ struct IdentityTests {
         await service.stop()
     }
 
+    @Test func administratorMayCallUnderTheRulesAsAVariable() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for (variable, uid) in [
+            (#"{"uid":"anna","role":"guest"}"#, "anna"), ("{}", nil), (#"{"uid":5}"#, nil), (#"{"role":null}"#, nil),
+        ] {
+            let who = try await peer.call("check.who", "{\"auth\":\"admin\",\"as\":{\"variable\":\(variable)}}")[
+                "result"]
+            #expect(who?["uid"]?.string == uid && who?["admin"] == false, "\(variable)")
+        }
+        for wrong in ["5", "null", "[]", #""x""#, #"{},"uid":"anna""#, #"{},"token":{}"#] {
+            let response = try await peer.call("check.who", "{\"auth\":\"admin\",\"as\":{\"variable\":\(wrong)}}")
+            #expect(response["error"]?["code"] == -32602, "\(wrong)")
+            #expect(response["error"]?["data"]?["parameter"] == "as")
+        }
+        let long = String(repeating: "x", count: 16 << 10)
+        let tooLong = try await peer.call(
+            "check.who", "{\"auth\":\"admin\",\"as\":{\"variable\":{\"a\":\"\(long)\"}}}")
+        #expect(tooLong["error"]?["data"]?["parameter"] == "as")
+        for credential in ["user-anna", "service", "gateway"] {
+            let refused = try await peer.call("check.who", "{\"auth\":\"\(credential)\",\"as\":{\"variable\":{}}}")
+            #expect(refused["error"]?["code"] == -32002, "\(credential)")
+        }
+        // It is no user, whatever it says.
+        let asAnna = #""as":{"variable":{"uid":"anna","admin":true}}"#
+        let signedIn = try await peer.call("check.signedIn", "{\"auth\":\"admin\",\"count\":1,\(asAnna)}")
+        #expect(signedIn["error"]?["code"] == -32002)
+        let session = try await peer.call("session.authenticate", "{\"auth\":\"admin\",\(asAnna)}")["result"]
+        #expect(session == ["uid": "anna", "admin": false, "expiresAt": nil])
+        #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
+        #expect(try await peer.call("check.administration")["error"]?["code"] == -32002)
+        #expect(try await peer.call("check.client")["result"]?["client"] == "address 127.0.0.1")
+        #expect(try await peer.call("check.who", #"{"as":null}"#)["error"]?["code"] == -32002, "it has no key")
+        await service.stop()
+    }
+
     @Test func connectionKeepsItsIdentityUntilTheSessionEnds() async throws {
         let service = try await TestService()
         let peer = try await service.peer()

@@ -17,7 +17,12 @@ struct CallOrigin: Sendable {
         let connection = context.connection
         address = context.clientAddress
         // Also on a connection that an administrator authenticated as a user: it has no token.
-        let isImpersonated = if case .user(let user) = context.caller { !user.hasToken } else { false }
+        let isImpersonated =
+            switch context.caller {
+            case .user(let user): !user.hasToken
+            case .variable: true
+            case .nobody, .administrator, .service: false
+            }
         if context.caller.isAdministrator || context.isByAdministrator || isImpersonated {
             by = context.service.map { "service:\($0)" } ?? "administrator"
         }
@@ -38,7 +43,7 @@ struct CallOrigin: Sendable {
         switch caller {
         case .user(let user) where !user.isAnonymous: HashingClient(name: "user:\(user.uid)", hasGone: hasGone)
         case .administrator, .service: .administrators
-        case .user, .nobody: HashingClient(name: "address:\(address?.network ?? "")", hasGone: hasGone)
+        case .user, .variable, .nobody: HashingClient(name: "address:\(address?.network ?? "")", hasGone: hasGone)
         }
     }
 
@@ -47,7 +52,7 @@ struct CallOrigin: Sendable {
         switch caller {
         case .user(let user): return user
         case .administrator, .service: throw AuthError.notAUser
-        case .nobody: throw RPCError.missingCredential
+        case .variable, .nobody: throw RPCError.missingCredential
         }
     }
 }

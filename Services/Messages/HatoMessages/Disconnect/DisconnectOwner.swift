@@ -58,15 +58,21 @@ final class DisconnectOwner: Sendable {
     /// Takes over the identity of a request of the same user, whose credential may be newer; false for another user.
     func adopt(_ context: RPCContext) -> Bool {
         let caller = state.withLock { $0.caller }
-        guard isCallCredential == context.isCallCredential, caller.uid == context.caller.uid,
-            caller.isAdministrator == context.caller.isAdministrator
-        else { return false }
+        guard isCallCredential == context.isCallCredential, Self.isSame(caller, context.caller) else { return false }
         if caller != context.caller {
             state.withLock { $0.caller = context.caller }
             watch(context)
             changed(self, nil)
         }
         return true
+    }
+
+    /// Another variable is another identity, also where its uid is the same.
+    private static func isSame(_ one: Caller, _ other: Caller) -> Bool {
+        switch (one, other) {
+        case (.variable, _), (_, .variable): one == other
+        default: one.uid == other.uid && one.isAdministrator == other.isAdministrator
+        }
     }
 
     private func watch(_ context: RPCContext) {

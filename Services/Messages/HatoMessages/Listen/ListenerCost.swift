@@ -37,8 +37,11 @@ enum ListenerCost {
 
     /// The caller of a listener.
     static func bytes(of caller: Caller) -> Int {
-        guard case .user(let user) = caller else { return 0 }
-        return bytes(of: user.uid) + bytes(of: user.claims)
+        switch caller {
+        case .user(let user): bytes(of: user.uid) + bytes(of: user.claims)
+        case .variable(let members): bytes(of: members)
+        case .nobody, .administrator, .service: 0
+        }
     }
 
     private static func bytes(of path: TreePath) -> Int {

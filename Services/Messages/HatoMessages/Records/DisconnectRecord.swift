@@ -142,6 +142,11 @@ enum DisconnectRecord {
             var writer = JSONWriter()
             writer.write(.object(user.claims))
             encoder.append(raw: writer.bytes)
+        case .variable(let members):
+            encoder.append(UInt8(3))
+            var writer = JSONWriter()
+            writer.write(.object(members))
+            encoder.append(raw: writer.bytes)
         }
         return encoder.bytes
     }
@@ -157,6 +162,11 @@ enum DisconnectRecord {
                 throw RecordError(record: "on disconnect")
             }
             return .user(Caller.User(uid: String(decoding: uid, as: UTF8.self), claims: claims))
+        case 3:
+            guard let members = try JSONParser.parse(Array(decoder.rest())).object else {
+                throw RecordError(record: "on disconnect")
+            }
+            return .variable(members)
         default: throw RecordError(record: "on disconnect")
         }
     }

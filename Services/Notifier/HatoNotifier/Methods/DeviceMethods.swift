@@ -150,7 +150,7 @@ struct DeviceMethods: NotifierMethods {
         case .user(let user):
             guard uid == nil || uid == user.uid else { throw NotifierError.foreignUser }
             return user.uid
-        case .nobody, .service: throw RPCError.missingCredential
+        case .nobody, .variable, .service: throw RPCError.missingCredential
         }
     }
 }

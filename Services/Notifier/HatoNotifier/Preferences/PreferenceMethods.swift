@@ -54,7 +54,7 @@ struct PreferenceMethods: NotifierMethods {
         case .user(let user):
             guard uid == nil || uid == user.uid else { throw NotifierError.foreignUser }
             return user.uid
-        case .nobody, .service: throw RPCError.missingCredential
+        case .nobody, .variable, .service: throw RPCError.missingCredential
         }
     }
 }
