@@ -14,6 +14,8 @@ let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
+let nioHTTPCompression = Target.Dependency.product(name: "NIOHTTPCompression", package: "swift-nio-extras")
 let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-http2")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -76,12 +78,14 @@ let package = Package(
         .executable(name: "hato-auth", targets: ["hato-auth"]),
         .executable(name: "hato-messages", targets: ["hato-messages"]),
         .executable(name: "hato-notifier", targets: ["hato-notifier"]),
+        .executable(name: "hato-gateway", targets: ["hato-gateway"]),
         .executable(name: "hato-dev", targets: ["hato-dev"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -145,6 +149,12 @@ let package = Package(
             ], embedding: ["Shipped/chat.json", "Shipped/latest-message.json", "Shipped/quick-replies.json"]),
 
         library("HatoFirebase", in: "Services/Gateway", ["HatoModel"]),
+        library(
+            "HatoGateway", in: "Services/Gateway",
+            [
+                "HatoFirebase", "HatoModel", "HatoRPC", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL,
+                nioHTTPCompression, logging, metrics,
+            ]),
 
         // The operators' commands.
         command(
@@ -164,6 +174,11 @@ let package = Package(
             [
                 "HatoNotifier", "HatoFetch", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
                 "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser, logging,
+            ]),
+        command(
+            "hato-gateway", in: "Services/Gateway",
+            [
+                "HatoFirebase", "HatoGateway", "HatoModel", "HatoRPC", "HatoRuntime", "HatoCommand", argumentParser,
             ]),
         command(
             "hato-dev", in: "Services/Dev",
@@ -235,8 +250,8 @@ let package = Package(
         suite(
             "Tidy",
             [
-                "HatoAuth", "HatoFetch", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRuntime",
-                "hato-auth", "hato-dev", "hato-messages", "hato-notifier",
+                "HatoAuth", "HatoFetch", "HatoGateway", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC",
+                "HatoRuntime", "hato-auth", "hato-dev", "hato-gateway", "hato-messages", "hato-notifier",
             ]),
     ],
     swiftLanguageModes: [.v6],

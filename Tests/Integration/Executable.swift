@@ -104,7 +104,9 @@ final class ServingProgram: Sendable {
     ) async throws {
         let keys = try folder.write("admin-key", Self.administratorKey)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
-        var own = ["serve", "--exit-with-stdin", "--admin-key-file", keys]
+        // A gateway has no administrators: it shows the key to the services.
+        let keyFile = name == "hato-gateway" ? "--outgoing-key-file" : "--admin-key-file"
+        var own = ["serve", "--exit-with-stdin", keyFile, keys]
         // Tests make more accounts than one address may.
         if name == "hato-auth" { own += ["--limit-loopback", "false"] }
         let port = arguments.contains("--port") ? [] : ["--port", "0"]

@@ -60,6 +60,10 @@ final class PlainSocket: Sendable {
     func send(_ method: String, _ params: JSONObject) throws {
         var bytes = EncodedJSON(["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)]).bytes
         bytes.append(UInt8(ascii: "\n"))
+        try send(bytes)
+    }
+
+    func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -82,7 +86,6 @@ final class PlainSocket: Sendable {
     /// The next line without its end.
     func line() throws -> [UInt8] {
         try received.withLock { received in
-            var block = [UInt8](repeating: 0, count: 1 << 16)
             var searched = 0
             while true {
                 if let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -91,11 +94,28 @@ final class PlainSocket: Sendable {
                     return line
                 }
                 searched = received.count
-                let count = recv(descriptor, &block, block.count, 0)
-                guard count > 0 else { throw DeadlineExceeded("a line: \(String(cString: strerror(errno)))") }
-                received.append(contentsOf: block[..<count])
+                try receive(&received, "a line")
             }
         }
+    }
+
+    /// So many bytes.
+    func bytes(_ count: Int) throws -> [UInt8] {
+        try received.withLock { received in
+            while received.count < count { try receive(&received, "\(count) bytes") }
+            let bytes = Array(received[..<count])
+            received.removeFirst(count)
+            return bytes
+        }
+    }
+
+    private func receive(_ received: inout [UInt8], _ wanted: String) throws {
+        let block = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+            let got = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            guard got > 0 else { throw DeadlineExceeded("\(wanted): \(String(cString: strerror(errno)))") }
+            count = got
+        }
+        received.append(contentsOf: block)
     }
 }
 

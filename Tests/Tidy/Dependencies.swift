@@ -30,6 +30,10 @@ import Testing
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
         "Services/Gateway/HatoFirebase": ["HatoModel"],
+        "Services/Gateway/HatoGateway": ["HatoFirebase", "HatoModel", "HatoRPC"],
+        "Services/Gateway/hato-gateway": [
+            "HatoCommand", "HatoFirebase", "HatoGateway", "HatoModel", "HatoRPC", "HatoRuntime",
+        ],
         "Services/Auth/hato-auth": [
             "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
             "HatoStorage",
@@ -81,7 +85,8 @@ import Testing
         "Tests/Fault": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
         // Tests of the pages that are made from declarations, those of the executables' settings too.
         "Tests/Tidy": [
-            "HatoAuth", "HatoFetch", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRuntime",
+            "HatoAuth", "HatoFetch", "HatoGateway", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC",
+            "HatoRuntime",
         ],
         "Benchmarks/hato-bench": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoTesting"],
     ]
@@ -105,10 +110,12 @@ import Testing
     /// Packages of others that only these targets may import.
     static let restricted: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoFetch", "HatoPush"],
-        "NIOSSL": ["HatoFetch", "HatoMail", "HatoPush", "HatoRPC"],
-        "NIOHTTP1": ["HatoFetch", "HatoRuntime", "HatoPush"],
-        "NIOCore": ["HatoFetch", "HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
-        "NIOPosix": ["HatoMail", "HatoRPC", "HatoRuntime"],
+        "NIOSSL": ["HatoFetch", "HatoGateway", "HatoMail", "HatoPush", "HatoRPC"],
+        "NIOHTTP1": ["HatoFetch", "HatoGateway", "HatoRuntime", "HatoPush"],
+        "NIOHTTPCompression": ["HatoGateway"],
+        "NIOWebSocket": ["HatoGateway"],
+        "NIOCore": ["HatoFetch", "HatoGateway", "HatoMail", "HatoRPC", "HatoRuntime", "HatoPush"],
+        "NIOPosix": ["HatoGateway", "HatoMail", "HatoRPC", "HatoRuntime"],
         // Providers are called through AsyncHTTPClient, which speaks HTTP/2 itself.
         "NIOHTTP2": [],
         "CArgon2": ["HatoAuth"],
@@ -116,7 +123,7 @@ import Testing
         "CCrypt": ["HatoAuth"],
         "CRocksDB": ["HatoRocksDB"],
         "CRocksDBTables": ["HatoRocksDB"],
-        "ArgumentParser": ["HatoCommand", "hato-auth", "hato-messages", "hato-notifier", "hato-dev"],
+        "ArgumentParser": ["HatoCommand", "hato-auth", "hato-messages", "hato-notifier", "hato-gateway", "hato-dev"],
     ]
 
     @Test func everyImportIsAllowed() throws {

@@ -1,5 +1,6 @@
 import HatoAuth
 import HatoFetch
+import HatoGateway
 import HatoMessages
 import HatoModel
 import HatoNotifier
@@ -9,7 +10,8 @@ import Testing
 /// No limit lacks its declaration, from which its setting and its help come.
 @Suite struct LimitDeclarations {
     static let types: [any Limits.Type] = [
-        AuthLimits.self, MessagesLimits.self, NotifierLimits.self, RPCLimits.self, ResolverLimits.self,
+        AuthLimits.self, MessagesLimits.self, GatewayLimits.self, NotifierLimits.self, RPCLimits.self,
+        ResolverLimits.self,
     ]
 
     /// Limits that follow another one.

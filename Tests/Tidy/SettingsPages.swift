@@ -4,6 +4,7 @@ import Testing
 
 @testable import hato_auth
 @testable import hato_dev
+@testable import hato_gateway
 @testable import hato_messages
 @testable import hato_notifier
 
@@ -33,7 +34,8 @@ import Testing
 
     static let pages = [
         Page("auth", of: AuthSettings.process), Page("messages", of: MessagesSettings.process),
-        Page("notifier", of: NotifierSettings.process), Page("dev", of: DevSettings.process),
+        Page("notifier", of: NotifierSettings.process), Page("gateway", of: GatewaySettings.process),
+        Page("dev", of: DevSettings.process),
         Page(
             "Shared/HatoRuntime/SETTINGS.md", "Settings of every service", shared.filter { $0.name != "port" }),
     ]

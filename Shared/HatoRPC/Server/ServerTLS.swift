@@ -1,11 +1,11 @@
 import NIOCore
-import NIOSSL
+package import NIOSSL
 import NIOTLS
 
 /// TLS of a listener: version 1.2 or newer; with an authority for clients, mutual.
-enum ServerTLS {
+package enum ServerTLS {
     /// Throws `TLSFileError`.
-    static func context(_ tls: RPCServerTLS) throws -> NIOSSLContext {
+    package static func context(_ tls: RPCServerTLS) throws -> NIOSSLContext {
         let chain = try TLSFiles.certificates(tls.certificateFile, .certificate)
         let key = try TLSFiles.privateKey(tls.keyFile)
         var configuration = TLSConfiguration.makeServerConfiguration(

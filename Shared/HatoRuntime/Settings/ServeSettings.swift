@@ -6,10 +6,6 @@ public enum ServeSettings {
     public static func declared(defaultPort: Int) -> [Setting] {
         [
             Setting("data", .file, required: true, help: "the folder of all data of the service"),
-            Setting("host", .text, default: "127.0.0.1", help: "the address to listen on"),
-            Setting(
-                "port", .integer(0...65535), default: String(defaultPort),
-                help: "the port to listen on; 0 takes any free one"),
             Setting(
                 "project", .name, default: "hato", shared: true, help: "the project's id: issuer and audience of tokens"
             ),
@@ -20,28 +16,11 @@ public enum ServeSettings {
                 "service-keys-file", .file, shared: true,
                 help: "file with the keys of other services (YAML): name, key, the methods that it may call, and "
                     + "forward: true for a gateway"),
-            Setting("tls-certificate", .file, shared: true, help: "certificate chain in PEM; turns TLS on"),
-            Setting("tls-key", .file, shared: true, help: "private key of the certificate in PEM"),
             Setting(
                 "tls-client-ca", .file, shared: true,
                 help: "certificates in PEM that clients must be signed by (mutual TLS)"),
             Setting(
-                "metrics-port", .integer(0...65535),
-                help: "port of the metrics for Prometheus (HTTP); unless set, there is none"),
-            Setting(
-                metricsHost, .text, default: "127.0.0.1", shared: true,
-                help: "the address of metrics-port, which requires no credential"),
-            Setting(
-                "log-level", .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", shared: true,
-                help: "the least important level that is logged"),
-            Setting(
-                "log-format", .choice(["text", "json"]), default: "text", shared: true,
-                help: "format of the log on stderr"),
-            Setting(
                 "backup-dir", .file, shared: true, help: "the folder of all backups; unless set, there are none"),
-            Setting(
-                "grace-seconds", .integer(0...3600), default: "10", shared: true,
-                help: "seconds for accepted requests to finish when the service stops"),
             Setting(
                 preparedLog, .integer(0...(1 << 30)), default: String(4 << 20), shared: true,
                 help:
@@ -58,13 +37,40 @@ public enum ServeSettings {
                     "newest rows that are in no table yet, in bytes; the same amount again may be on its way into tables"
             )
             .following(MemoryDerivation(.memtables)),
+        ] + listening(defaultPort: defaultPort) + wire
+    }
+
+    /// The settings of everything that listens, also without a store; `defaultPort` is the default of its port.
+    public static func listening(defaultPort: Int) -> [Setting] {
+        [
+            Setting("host", .text, default: "127.0.0.1", help: "the address to listen on"),
+            Setting(
+                "port", .integer(0...65535), default: String(defaultPort),
+                help: "the port to listen on; 0 takes any free one"),
+            Setting("tls-certificate", .file, shared: true, help: "certificate chain in PEM; turns TLS on"),
+            Setting("tls-key", .file, shared: true, help: "private key of the certificate in PEM"),
+            Setting(
+                "metrics-port", .integer(0...65535),
+                help: "port of the metrics for Prometheus (HTTP); unless set, there is none"),
+            Setting(
+                metricsHost, .text, default: "127.0.0.1", shared: true,
+                help: "the address of metrics-port, which requires no credential"),
+            Setting(
+                "log-level", .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", shared: true,
+                help: "the least important level that is logged"),
+            Setting(
+                "log-format", .choice(["text", "json"]), default: "text", shared: true,
+                help: "format of the log on stderr"),
+            Setting(
+                "grace-seconds", .integer(0...3600), default: "10", shared: true,
+                help: "seconds for accepted requests to finish when the service stops"),
             Setting(
                 openFilesReserve, .integer(0...1_000_000_000), default: String(OpenFilesPlan.reserveDefault),
                 shared: true,
                 help: "open files that connections leave to the store, at most half of those the system allows"
             ),
             exitWithStandardInput,
-        ] + wire + fromWhere
+        ] + fromWhere
     }
 
     /// The memory that the service may use; the limits of its parts are derived from it (`MemoryPlan`).

@@ -15,13 +15,16 @@ extension ServeSettings {
 
     /// The limits of the transport (protocol §1) and the number of event loops, as settings.
     public static var wire: [Setting] {
-        let loops = Setting("event-loops", .integer(1...256), default: "2", help: "threads that serve connections")
-        return [loops]
+        [eventLoops]
             + RPCLimits.all.map { limit in
                 let setting = Setting(limit)
                 return memoryDerivations[limit.name].map { setting.following($0) } ?? setting
             }
     }
+
+    /// The number of event loops.
+    public static let eventLoops = Setting(
+        "event-loops", .integer(1...256), default: "2", help: "threads that serve connections")
 
     /// For services that call others: the address of a peer.
     public static func peer(_ service: String, defaultPort: Int) -> Setting {
@@ -62,22 +65,29 @@ extension ServiceProcess.Start {
         if let openFiles {
             configuration.limits.connectionsMax = min(configuration.limits.connectionsMax, openFiles.connectionsMax)
         }
-        configuration.loops = max(1, settings.integer("event-loops"))
+        configuration.loops = max(1, settings.integer(ServeSettings.eventLoops.name))
         configuration.metrics = metricsText
         configuration.settings = { [settings] in settings.shownAsJSON }
+        configuration.tls = try serverTLS()
+        return configuration
+    }
+
+    /// The files of TLS from the settings; nil: plain connections. Throws `SettingsError` when only half of TLS is
+    /// given.
+    public func serverTLS() throws -> RPCServerTLS? {
         switch (settings.text("tls-certificate"), settings.text("tls-key")) {
         case (let certificate?, let key?):
             try checkPrivateKey("tls-key")
-            configuration.tls = RPCServerTLS(
+            return RPCServerTLS(
                 certificateFile: certificate, keyFile: key, clientAuthorityFile: settings.text("tls-client-ca"))
         case (nil, nil):
             guard settings.text("tls-client-ca") == nil else {
                 throw SettingsError("tls-client-ca needs tls-certificate and tls-key")
             }
+            return nil
         default:
             throw SettingsError("tls-certificate and tls-key go together: one is missing")
         }
-        return configuration
     }
 
     /// The configuration of a link to the peer at the address setting `name`. Throws `SettingsError` when the setting

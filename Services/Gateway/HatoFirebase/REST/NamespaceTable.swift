@@ -32,6 +32,18 @@ public struct NamespaceTable: Sendable, Hashable {
         return DatabaseName(rawValue: name)
     }
 
+    /// The database that a target with a query names, e.g. `/.ws?v=5&ns=hato`; nil when no database can have that name.
+    ///
+    /// - Parameters:
+    ///   - target: of the request; of several parameters `ns` the first one counts.
+    ///   - host: the header `Host`.
+    public func database(target: String, host: String?) -> DatabaseName? {
+        let query = target.firstIndex(of: "?").map { target[target.index(after: $0)...] } ?? ""
+        let encoded = query.split(separator: "&").first { $0.hasPrefix("ns=") }?.dropFirst(3)
+        guard let encoded else { return database(namespace: nil, host: host) }
+        return PercentDecoding.decode(encoded, isForm: true).flatMap { database(namespace: $0, host: host) }
+    }
+
     /// The first label of a host directly below the domain.
     private func label(of host: String) -> String? {
         guard let domain, !domain.isEmpty else { return nil }

@@ -1,0 +1,104 @@
+import HatoFirebase
+import HatoModel
+import NIOCore
+
+/// With what requests of the REST interface are handled on one event loop.
+struct RESTCaller {
+    var configuration: GatewayConfiguration
+    var upstream: Upstream
+    /// The IP address of the client.
+    var address: String
+}
+
+/// One request of the REST interface, from its body to its response.
+final class RESTExchange: HTTPExchange {
+    private let request: RESTRequest
+    private let caller: RESTCaller
+    private let connection: HTTPConnection
+    private let loop: any EventLoop
+    private let identity: RESTIdentity
+    private var body: [UInt8] = []
+    private var hasEnded = false
+    private var deadline: Scheduled<Void>?
+    /// Until when a query waits for its index.
+    private var indexDeadline: NIODeadline?
+
+    init(_ request: RESTRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
+        (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
+        identity = request.identity(from: caller.address)
+    }
+
+    private var limits: GatewayLimits { caller.configuration.limits }
+
+    func received(_ part: ByteBuffer) {
+        guard !hasEnded else { return }
+        guard body.count + part.readableBytes <= limits.rest.bodyBytesMax else {
+            return respond(request.error(RESTErrors.writeTooBig))
+        }
+        body.append(contentsOf: part.readableBytesView)
+    }
+
+    func requestEnded() {
+        guard !hasEnded else { return }
+        do {
+            switch try request.start(body, as: identity, limits.rest) {
+            case .answer(let answer): respond(answer)
+            case .call(let operation):
+                limitTime()
+                call(operation)
+            }
+        } catch {
+            respond(request.error(error))
+        }
+        body = []
+    }
+
+    func clientLeft() { end() }
+
+    private func limitTime() {
+        let time = TimeAmount.milliseconds(Int64(request.timeoutMs ?? limits.callMsMax))
+        deadline = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            guard let self else { return }
+            self.respond(
+                self.request.error(self.request.timeoutMs == nil ? RESTErrors.unavailable : RESTErrors.timedOut))
+        }
+    }
+
+    private func call(_ operation: RESTOperation) {
+        caller.upstream.sharedMessages.call(operation.method, operation.params) { [self] outcome in
+            guard !hasEnded else { return }
+            switch outcome {
+            case .success(let text):
+                follow(request.step(after: operation, result: Array(text.readableBytesView)), operation)
+            case .failure(let error): follow(request.step(after: operation, error: error, as: identity), operation)
+            }
+        }
+    }
+
+    private func follow(_ step: RESTStep, _ operation: RESTOperation) {
+        switch step {
+        case .answer(let answer): respond(answer)
+        case .call(let next): call(next)
+        case .again(let otherwise):
+            let end = indexDeadline ?? .now() + .milliseconds(Int64(limits.session.indexMsMax))
+            indexDeadline = end
+            guard NIODeadline.now() < end else { return respond(otherwise) }
+            loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(limits.session.indexRetryMs))) { [weak self] in
+                guard let self, !self.hasEnded else { return }
+                self.call(operation)
+            }
+        }
+    }
+
+    private func respond(_ answer: RESTAnswer) {
+        guard !hasEnded else { return }
+        end()
+        connection.respond(HTTPResponse(answer))
+    }
+
+    private func end() {
+        hasEnded = true
+        deadline?.cancel()
+        body = []
+    }
+}

@@ -1,0 +1,36 @@
+public import HatoFirebase
+public import HatoRPC
+
+/// What a gateway serves, and with what.
+public struct GatewayConfiguration: Sendable {
+    /// The address it listens on.
+    public var host = "127.0.0.1"
+    /// The port it listens on; 0: any free one.
+    public var port = 0
+    /// Event loops; each has its own connections to the services.
+    public var loops = 1
+    /// The certificate and key; nil: plain HTTP.
+    public var tls: RPCServerTLS?
+    /// Where messages listens.
+    public var messages: RPCClientConfiguration
+    /// The service key with which the gateway speaks for its clients (`session.forward`), of each service.
+    public var forwardKey: String
+    /// Which database a namespace names.
+    public var namespaces = NamespaceTable()
+    /// What clients may make it hold, and its times.
+    public var limits = GatewayLimits()
+    /// Milliseconds since 1970.
+    public var now: @Sendable () -> Int64
+
+    /// A gateway before these services.
+    ///
+    /// - Parameters:
+    ///   - messages: where messages listens.
+    ///   - forwardKey: a service key that has `forward`, or the administrator key.
+    ///   - now: milliseconds since 1970.
+    public init(messages: RPCClientConfiguration, forwardKey: String, now: @escaping @Sendable () -> Int64) {
+        self.messages = messages
+        self.forwardKey = forwardKey
+        self.now = now
+    }
+}

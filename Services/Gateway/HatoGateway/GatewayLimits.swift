@@ -1,0 +1,69 @@
+public import HatoFirebase
+public import HatoModel
+
+/// What clients may make a gateway hold, and its times.
+public struct GatewayLimits: Limits {
+    /// Connections to a service that the calls of single requests share, for each event loop.
+    public var sharedWiresMax = 4
+    /// Milliseconds after which the oldest call of such a connection keeps others off it while another one is free.
+    public var slowCallMs = 50
+    /// Bytes of calls that wait for a service, for each event loop.
+    public var callBytesMax = 128 << 20
+    /// Milliseconds in which a call must have its response.
+    public var callMsMax = 60_000
+    /// Connections of clients.
+    public var connectionsMax = 16_384
+    /// Bytes of the head of a request.
+    public var headBytesMax = 32 << 10
+    /// Milliseconds in which a head must be complete.
+    public var headMsMax = 10_000
+    /// Milliseconds for which a body may bring nothing.
+    public var bodyStallMs = 30_000
+    /// Milliseconds for which a connection may wait for its next request.
+    public var idleMsMax = 60_000
+    /// Milliseconds between two pings of a WebSocket.
+    public var pingMs = 30_000
+    /// Milliseconds without anything from a WebSocket after which its client has gone.
+    public var silenceMsMax = 75_000
+    /// Of the REST interface.
+    public var rest = RESTLimits()
+    /// Of a session.
+    public var session = SessionLimits()
+
+    /// The limits of a gateway that says nothing of them.
+    public init() {}
+
+    public static let all: [Limit<GatewayLimits>] = [
+        Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
+        Limit(
+            "shared-wires-max", \.sharedWiresMax, 1...64,
+            "connections to messages that single requests share, for each event loop"),
+        Limit(
+            "slow-call-ms", \.slowCallMs, 1...60_000,
+            "milliseconds after which an open call keeps others off its connection while another one is free"),
+        Limit(
+            "call-bytes-max", \.callBytesMax, 1 << 20...1 << 36,
+            "bytes of calls that wait for a service, for each event loop; further ones are refused"),
+        Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
+        Limit("head-bytes-max", \.headBytesMax, 1_024...1 << 20, "bytes of the head of a request"),
+        Limit("head-ms-max", \.headMsMax, 1...3_600_000, "milliseconds in which the head of a request must be there"),
+        Limit("body-stall-ms", \.bodyStallMs, 1...3_600_000, "milliseconds for which a body may bring nothing"),
+        Limit("idle-ms-max", \.idleMsMax, 1...86_400_000, "milliseconds between two requests of a connection"),
+        Limit("ping-ms", \.pingMs, 1...3_600_000, "milliseconds between two pings of a WebSocket"),
+        Limit(
+            "silence-ms-max", \.silenceMsMax, 1...86_400_000,
+            "milliseconds without anything from a WebSocket after which its client has gone"),
+        Limit("body-bytes-max", \.rest.bodyBytesMax, 1_024...1 << 30, "bytes of the body of a request"),
+        Limit(
+            "keep-alive-ms", \.rest.keepAliveMs, 1...3_600_000,
+            "milliseconds between two keep-alives of an event stream"),
+        Limit("listens-max", \.session.listensMax, 1...10_000_000, "listens of one session"),
+        Limit(
+            "requests-in-flight-max", \.session.requestsInFlightMax, 1...1_000_000,
+            "requests of one session without a response, above which it is not read"),
+        Limit(
+            "wire-ms-max", \.session.wireMsMax, 1...600_000,
+            "milliseconds in which the connection of a session to messages must stand"),
+        Limit("index-ms-max", \.session.indexMsMax, 1...600_000, "milliseconds for which a query waits for its index"),
+    ]
+}

@@ -1,0 +1,54 @@
+import HatoFirebase
+import NIOCore
+import NIOHTTP1
+
+/// Which exchange handles a request.
+final class GatewayRouter {
+    private let configuration: GatewayConfiguration
+    private let upstream: Upstream
+    private let loop: any EventLoop
+
+    init(_ configuration: GatewayConfiguration, _ upstream: Upstream, on loop: any EventLoop) {
+        (self.configuration, self.upstream, self.loop) = (configuration, upstream, loop)
+    }
+
+    /// The exchange of a request; nil when it has its response already.
+    func exchange(
+        for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection
+    ) -> (any HTTPExchange)? {
+        let rest = RESTHead(
+            method: head.method.rawValue, target: head.uri,
+            headers: head.headers.map { (name: $0.name, value: $0.value) })
+        if head.method == .OPTIONS {
+            connection.respond(HTTPResponse(RESTAnswer.preflight(rest)))
+            return nil
+        }
+        switch head.path {
+        case "/healthz":
+            connection.respond(.text(.ok, "ok\n"))
+            return nil
+        case "/.ws":
+            connection.respond(.text(.badRequest, "This address takes WebSockets only (RFC 6455).\n"))
+            return nil
+        default: break
+        }
+        do {
+            let request = try RESTRequest(rest, configuration.namespaces)
+            let caller = RESTCaller(configuration: configuration, upstream: upstream, address: address)
+            return request.isStream
+                ? EventStreamExchange(request, caller, connection, on: loop)
+                : RESTExchange(request, caller, connection, on: loop)
+        } catch {
+            connection.respond(HTTPResponse(error.response(omitsBody: rest.omitsBody)))
+            return nil
+        }
+    }
+}
+
+extension HTTPResponse {
+    init(_ answer: RESTAnswer) {
+        self.init(status: HTTPResponseStatus(statusCode: answer.status), body: ByteBuffer(bytes: answer.body))
+        headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
+        omitsBody = answer.omitsBody
+    }
+}

@@ -1,0 +1,42 @@
+import NIOCore
+import NIOHTTP1
+
+/// What handles one request: on the event loop of its connection.
+protocol HTTPExchange: AnyObject {
+    /// A part of the body.
+    func received(_ body: ByteBuffer)
+    /// The request is complete.
+    func requestEnded()
+    /// The client takes bytes again, or no more.
+    func writabilityChanged(_ isWritable: Bool)
+    /// The client has gone; nothing can be sent.
+    func clientLeft()
+}
+
+extension HTTPExchange {
+    func writabilityChanged(_ isWritable: Bool) {}
+    func clientLeft() {}
+}
+
+/// A response as it is sent whole.
+struct HTTPResponse {
+    var status: HTTPResponseStatus
+    var headers: HTTPHeaders
+    var body: ByteBuffer
+    /// Whether the body is not sent, though its length is (HEAD).
+    var omitsBody = false
+    /// Whether the connection is closed behind it.
+    var isLast = false
+
+    init(status: HTTPResponseStatus, headers: HTTPHeaders = HTTPHeaders(), body: ByteBuffer = ByteBuffer()) {
+        (self.status, self.headers, self.body) = (status, headers, body)
+    }
+
+    /// A text for people.
+    static func text(_ status: HTTPResponseStatus, _ text: String) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: ["Content-Type": "text/plain; charset=utf-8", "Access-Control-Allow-Origin": "*"],
+            body: ByteBuffer(string: text))
+    }
+}

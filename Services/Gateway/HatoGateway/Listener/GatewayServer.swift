@@ -1,0 +1,133 @@
+import HatoFirebase
+import HatoModel
+import HatoRPC
+public import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+import Synchronization
+
+/// A gateway that listens.
+public final class GatewayServer: Sendable {
+    /// The address it listens on.
+    public let host: String
+    /// The port it listens on.
+    public let port: Int
+    private let group: MultiThreadedEventLoopGroup
+    private let channel: any Channel
+    private let loops: [NIOLoopBound<LoopState>]
+
+    /// Listens.
+    ///
+    /// - Throws: `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
+    public static func start(_ configuration: GatewayConfiguration, logger: Logger) async throws -> GatewayServer {
+        let connector = try RPCWireConnector(RPCWireConfiguration(configuration.messages))
+        let tls = try configuration.tls.map { try ServerTLS.context($0) }
+        let link = ServiceLink(connector: connector, forwardKey: configuration.forwardKey)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
+        let metrics = GatewayMetrics()
+        var loops: [NIOLoopBound<LoopState>] = []
+        for loop in group.makeIterator() {
+            let state = try await loop.submit {
+                NIOLoopBound(LoopState(configuration, link, on: loop, metrics, logger), eventLoop: loop)
+            }.get()
+            loops.append(state)
+        }
+        do {
+            let channel = try await bootstrap(group, loops, configuration.limits, tls)
+                .bind(host: configuration.host, port: configuration.port).get()
+            return GatewayServer(group, channel, loops, configuration)
+        } catch {
+            try? await group.shutdownGracefully()
+            throw RPCServerError.cannotListen(
+                host: configuration.host, port: configuration.port, reason: "\(error)")
+        }
+    }
+
+    private init(
+        _ group: MultiThreadedEventLoopGroup, _ channel: any Channel, _ loops: [NIOLoopBound<LoopState>],
+        _ configuration: GatewayConfiguration
+    ) {
+        (self.group, self.channel, self.loops) = (group, channel, loops)
+        host = channel.localAddress?.ipAddress ?? configuration.host
+        port = channel.localAddress?.port ?? 0
+    }
+
+    private static func bootstrap(
+        _ group: MultiThreadedEventLoopGroup, _ loops: [NIOLoopBound<LoopState>], _ limits: GatewayLimits,
+        _ tls: NIOSSLContext?
+    ) -> ServerBootstrap {
+        let room = ConnectionRoom(max: limits.connectionsMax)
+        return ServerBootstrap(group: group)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    // Without a pause after a failed accept, the loop would try again at once, for ever.
+                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                }
+            }
+            .serverChannelOption(.backlog, value: 4_096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .writeBufferWaterMark, value: ChannelOptions.Types.WriteBufferWaterMark(low: 64 << 10, high: 256 << 10)
+            )
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let state = loops.first(where: { $0.eventLoop === channel.eventLoop })?.value else { return }
+                    guard room.take() else { return channel.close(promise: nil) }
+                    channel.closeFuture.whenComplete { _ in room.leave() }
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try setUp(channel, state, limits)
+                }
+            }
+    }
+
+    private static func setUp(_ channel: any Channel, _ state: LoopState, _ limits: GatewayLimits) throws {
+        let address = channel.remoteAddress?.ipAddress ?? "0.0.0.0"
+        let http = HTTPConnection(state, from: address)
+        let sockets = SocketUpgrade(state, from: address)
+        var decoding = NIOHTTPDecoderLimitConfiguration()
+        decoding.maxHeaderFieldSize = limits.headBytesMax
+        decoding.maxHeaderListSize = limits.headBytesMax
+        decoding.maxHeaderFieldCount = headersMax
+        let compressor = ResponseCompression.handler()
+        let handlers = NIOLoopBound((http: http, compressor: compressor), eventLoop: channel.eventLoop)
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.configureHTTPServerPipeline(
+            withServerUpgrade: (
+                upgraders: [sockets.upgrader],
+                completionHandler: { context in
+                    // What a socket needs no more.
+                    context.pipeline.syncOperations.removeHandler(handlers.value.http, promise: nil)
+                    context.pipeline.syncOperations.removeHandler(handlers.value.compressor, promise: nil)
+                }
+            ), withEncoderConfiguration: HTTPResponseEncoder.Configuration(),
+            withDecoderLimitConfiguration: decoding)
+        try pipeline.addHandlers(compressor, http)
+    }
+
+    /// Headers of a request.
+    private static let headersMax = 128
+
+    /// Stops accepting, answers what is under way, sends clients of sockets away; what is not done after `grace` is cut
+    /// off.
+    public func shutdown(grace: Duration) async {
+        try? await channel.close()
+        let end = ContinuousClock.now + grace
+        for loop in loops { try? await loop.eventLoop.submit { loop.value.leave() }.get() }
+        for loop in loops {
+            while ContinuousClock.now < end {
+                guard (try? await loop.eventLoop.submit({ loop.value.isIdle }).get()) == false else { break }
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+        }
+        for loop in loops { try? await loop.eventLoop.submit { loop.value.upstream.close() }.get() }
+        try? await group.shutdownGracefully()
+    }
+}

@@ -1,0 +1,48 @@
+import HatoFirebase
+import HatoModel
+import HatoRPC
+import Logging
+import NIOCore
+
+/// What the connections of one event loop share.
+final class LoopState {
+    let loop: any EventLoop
+    let configuration: GatewayConfiguration
+    let upstream: Upstream
+    let router: GatewayRouter
+    let metrics: GatewayMetrics
+    private let logger: Logger
+    var connections: [ObjectIdentifier: HTTPConnection] = [:]
+    var sockets: [ObjectIdentifier: SocketConnection] = [:]
+
+    init(
+        _ configuration: GatewayConfiguration, _ messages: ServiceLink, on loop: any EventLoop,
+        _ metrics: GatewayMetrics,
+        _ logger: Logger
+    ) {
+        (self.configuration, self.loop) = (configuration, loop)
+        upstream = Upstream(messages, on: loop, configuration.limits)
+        router = GatewayRouter(configuration, upstream, on: loop)
+        (self.metrics, self.logger) = (metrics, logger)
+    }
+
+    /// Milliseconds since 1970.
+    func now() -> Int64 { configuration.now() }
+
+    /// A new secret of 144 random bits, of characters that may stand in an address.
+    func secret() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return Base64.url.encode((0..<18).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+
+    /// A session was closed by the gateway.
+    func closed(_ reason: SessionEnd) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }
+
+    /// Ends what is under way as gently as it can be.
+    func leave() {
+        for socket in sockets.values { socket.leave() }
+        for connection in connections.values { connection.leave() }
+    }
+
+    var isIdle: Bool { sockets.isEmpty && connections.isEmpty }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import HatoGateway
+import HatoModel
+import HatoRPC
+import HatoRuntime
+
+/// The gateway, as the process sees it.
+struct RunningGateway: RunningService {
+    private let server: GatewayServer
+
+    static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        let settings = start.settings
+        guard let key = try start.outgoingKey(missing: "the gateway cannot speak for its clients") else {
+            throw SettingsError(
+                "setting outgoing-key-file is missing: give the file of a key that the services list with forward: true"
+            )
+        }
+        var configuration = GatewayConfiguration(
+            messages: try start.clientConfiguration(to: "messages"), forwardKey: key,
+            now: { Int64(Date().timeIntervalSince1970 * 1_000) })
+        configuration.host = settings["host"]
+        configuration.port = settings.integer("port")
+        configuration.loops = settings.integer(ServeSettings.eventLoops.name)
+        configuration.tls = try start.serverTLS()
+        configuration.limits = settings.limits(GatewayLimits.self)
+        configuration.namespaces = try GatewaySettings.namespaces(settings)
+        return RunningGateway(server: try await GatewayServer.start(configuration, logger: start.logger))
+    }
+
+    var announcement: JSONObject {
+        [
+            "service": .string(GatewayTarget.service),
+            "listening": .string("\(ServiceAddress(host: server.host, port: server.port))"),
+        ]
+    }
+
+    func shutdown(grace: Duration) async { await server.shutdown(grace: grace) }
+
+    func failure() async -> String? {
+        // It has nothing that could fail for good: services that are away come back.
+        while !Task.isCancelled { try? await Task.sleep(for: .seconds(86_400)) }
+        return nil
+    }
+}

@@ -1,0 +1,64 @@
+import HatoModel
+import HatoTesting
+
+/// A WebSocket of a client of Firebase (RFC 6455): text frames only, each with a mask.
+struct FirebaseSocket {
+    private let socket: PlainSocket
+
+    init(_ stack: GatewayStack, target: String = "/.ws?v=5&ns=hato") throws {
+        socket = try PlainSocket(stack.gateway.address)
+        let lines = [
+            "GET \(target) HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+        ]
+        try socket.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+        let response = try HTTPResponseText(headOf: socket)
+        guard response.status == 101, response.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" else {
+            throw DeadlineExceeded("the socket opens: \(response)")
+        }
+    }
+
+    /// Ends the connection without a word.
+    func cut() { socket.end() }
+
+    func send(_ text: String) throws {
+        let (payload, mask): ([UInt8], [UInt8]) = (Array(text.utf8), [7, 77, 177, 201])
+        var frame: [UInt8] = [0x81]
+        if payload.count < 126 {
+            frame.append(0x80 | UInt8(payload.count))
+        } else {
+            let sizes = (0..<8).reversed().map { UInt8(truncatingIfNeeded: payload.count >> ($0 * 8)) }
+            frame += [0x80 | 127] + sizes
+        }
+        frame += mask
+        frame += payload.enumerated().map { $1 ^ mask[$0 % 4] }
+        try socket.send(frame)
+    }
+
+    /// The next message; nil when the server closes. Longer messages come in chunks.
+    func message() throws -> JSONValue? {
+        guard let first = try frame() else { return nil }
+        guard let count = Int(first) else { return try JSONParser.parse(first) }
+        var text = ""
+        for _ in 0..<count { text += try frame() ?? "" }
+        return try JSONParser.parse(text)
+    }
+
+    /// The text of the next text frame.
+    private func frame() throws -> String? {
+        while true {
+            let head = try socket.bytes(2)
+            var count = Int(head[1] & 0x7F)
+            if count >= 126 {
+                count = try socket.bytes(count == 126 ? 2 : 8).reduce(0) { $0 << 8 | Int($1) }
+            }
+            let payload = try socket.bytes(count)
+            switch head[0] {
+            case 0x81: return String(decoding: payload, as: UTF8.self)
+            case 0x88: return nil
+            // A ping needs a pong within 75 seconds; no test lasts as long.
+            default: continue
+            }
+        }
+    }
+}

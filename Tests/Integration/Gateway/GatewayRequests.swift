@@ -1,0 +1,96 @@
+import HatoModel
+import HatoTesting
+import Testing
+
+/// REST and event streams of the built gateway (spec realtime-database §7).
+@Suite(.timeLimit(.minutes(10)))
+struct GatewayRequests {
+    private static let rules: JSONValue = [
+        "rules": [".read": "auth != null", ".write": "auth != null", "messages": [".indexOn": "date"]]
+    ]
+
+    @Test func everyMethodReadsAndWrites() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let (socket, token) = (try PlainSocket(stack.gateway.address), try stack.newToken().token)
+            func response(_ request: String, _ headers: [String] = [], body: String? = nil) throws -> HTTPResponseText {
+                try HTTPResponseText.of(request, headers, body: body, on: socket)
+            }
+            let denied = try response("GET /rooms.json")
+            #expect(denied.status == 401 && denied.json?["error"] == "Permission denied")
+            #expect(denied.headers["access-control-allow-origin"] == "*")
+            let bearer = ["Authorization: Bearer \(token)"]
+            let put = try response("PUT /rooms/r1.json?auth=\(token)", body: #"{"name":"家族","n":1}"#)
+            #expect(put.status == 200 && put.json == ["name": "家族", "n": 1])
+            #expect(try response("GET /rooms/r1/n.json", bearer).body == "1")
+            #expect(try response("PATCH /rooms/r1.json", bearer, body: #"{"n":2,"a/b":true}"#).status == 200)
+            let pushed = try response("POST /rooms/r1/list.json", bearer, body: "3")
+            #expect(pushed.json?["name"]?.string?.utf8.count == 20)
+            let keys = try response("GET /rooms/r1.json?shallow=true", bearer)
+            #expect(keys.json == ["a": true, "list": true, "n": 2, "name": "家族"])
+            let head = try response("HEAD /rooms/r1.json", bearer)
+            #expect(head.status == 200 && head.body.isEmpty && head.headers["content-length"] != "0")
+            let silent = try response("PUT /rooms/r1/n.json?print=silent", bearer, body: "3")
+            #expect(silent.status == 204 && silent.headers["content-length"] == nil)
+            #expect(
+                try response("POST /rooms/r1/n.json", bearer + ["X-HTTP-Method-Override: DELETE"], body: "").status
+                    == 200)
+            #expect(try response("GET /rooms/r1/n.json", bearer).body == "null")
+            let wrong = try response("PUT /rooms/r1.json", bearer, body: #"{"a.b":1}"#)
+            #expect(wrong.status == 400 && wrong.json?["error"]?.string?.contains("1:2") == true)
+            #expect(try response("GET /rooms/r1", bearer).status == 404)
+            #expect(try response("OPTIONS /rooms/r1.json", ["Access-Control-Request-Method: PUT"]).status == 204)
+        }
+    }
+
+    /// As firebase-admin runs transactions.
+    @Test func conditionsHoldAtomically() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let socket = try PlainSocket(stack.gateway.address)
+            let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
+            let first = try HTTPResponseText.of("GET /n.json", bearer + ["X-Firebase-ETag: true"], on: socket)
+            #expect(first.headers["etag"] == "null_etag")
+            let set = try HTTPResponseText.of("PUT /n.json", bearer + ["if-match: null_etag"], body: "1", on: socket)
+            #expect(set.status == 200 && set.headers["etag"]?.isEmpty == false)
+            let stale = try HTTPResponseText.of("PUT /n.json", bearer + ["if-match: null_etag"], body: "2", on: socket)
+            #expect(stale.status == 412 && stale.body == "1" && stale.headers["etag"] == set.headers["etag"])
+            let etag = set.headers["etag"] ?? ""
+            #expect(
+                try HTTPResponseText.of("GET /n.json", bearer + ["if-none-match: \(etag)"], on: socket).status == 304)
+        }
+    }
+
+    @Test func anEventStreamFollowsTheNode() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let (stream, writer) = (try PlainSocket(stack.gateway.address), try PlainSocket(stack.gateway.address))
+            let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
+            let lines = ["GET /rooms.json HTTP/1.1", "Host: localhost", "Accept: text/event-stream"] + bearer
+            try stream.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+            let head = try HTTPResponseText(headOf: stream)
+            #expect(head.status == 200 && head.headers["content-type"] == "text/event-stream; charset=utf-8")
+            func events(until end: String) throws -> String {
+                var text = ""
+                while !text.contains(end) { text += String(decoding: try stream.bytes(1), as: UTF8.self) }
+                return text
+            }
+            #expect(try events(until: "\n\n").contains("event: put\ndata: {\"path\":\"/\",\"data\":null}"))
+            _ = try HTTPResponseText.of("PUT /rooms/r1.json", bearer, body: #"{"n":1}"#, on: writer)
+            #expect(try events(until: "\n\n").contains("event: put\ndata: {\"path\":\"/r1\",\"data\":{\"n\":1}}"))
+        }
+    }
+
+    @Test func wrongHeadsAreRefused() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let long = String(repeating: "x", count: 40_000)
+            for head in [
+                "GET /\(long).json HTTP/1.1\r\n\r\n", "NONSENSE\r\n\r\n", "GET / HTTP/1.1\r\nA: \(long)\r\n\r\n",
+            ] {
+                let socket = try PlainSocket(stack.gateway.address)
+                try socket.send(Array(head.utf8))
+                #expect((400..<500).contains(try HTTPResponseText(headOf: socket).status))
+            }
+            let socket = try PlainSocket(stack.gateway.address)
+            let health = try HTTPResponseText.of("GET /healthz", on: socket)
+            #expect(health.status == 200)
+        }
+    }
+}

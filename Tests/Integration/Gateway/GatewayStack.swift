@@ -1,0 +1,42 @@
+import Foundation
+import HatoModel
+import HatoTesting
+
+/// Messages and auth with a gateway in front of them, as built programs.
+struct GatewayStack {
+    let auth: ServingProgram
+    let messages: ServingProgram
+    let gateway: ServingProgram
+    private let folder: TemporaryFolder
+
+    /// - Parameter rules: of the default database.
+    static func run(rules: JSONValue, _ body: @Sendable @escaping (GatewayStack) throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        let auth = try await ServingProgram(
+            "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"], in: folder)
+        let messages = try await ServingProgram(
+            "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
+        let gateway = try await ServingProgram("hato-gateway", ["--messages", messages.address], in: folder)
+        let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, folder: folder)
+        let client = try messages.client()
+        _ = try await client.call(
+            method: "messages.rules.set", params: ["rules": .string(EncodedJSON(rules).text)])
+        await client.close()
+        let result: Result<Void, any Error>
+        do { result = .success(try await Blocking.run { try body(stack) }) } catch { result = .failure(error) }
+        for program in [gateway, messages, auth] { await program.stop() }
+        try result.get()
+    }
+
+    /// The ID token of a new anonymous account.
+    func newToken() throws -> (uid: String, token: String) {
+        let socket = try PlainSocket(auth.address)
+        try socket.send("auth.signUp", [:])
+        let result = try JSONParser.parse(socket.line())["result"]
+        guard let uid = result?["uid"]?.string ?? result?["localId"]?.string, let token = result?["idToken"]?.string
+        else {
+            throw DeadlineExceeded("a token")
+        }
+        return (uid, token)
+    }
+}
