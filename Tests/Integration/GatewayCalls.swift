@@ -88,4 +88,29 @@ struct GatewayCalls {
             administrator.end()
         }
     }
+
+    @Test func writesShowTheirEtagAndWhatTheyHaveWritten() async throws {
+        try await Self.with { address in
+            let socket = try PlainSocket(address)
+            try socket.call("session.authenticate", ["auth": Self.administrator])
+            let value: JSONValue = [
+                "at": [".sv": "timestamp"], "n": [".sv": ["increment": 2]], "list": ["a", nil, "b"],
+            ]
+            func written(_ method: String, _ params: JSONObject) throws -> JSONValue {
+                try Self.response(socket, method, params)["result"] ?? .null
+            }
+            let set = try written("messages.set", ["path": "/a", "value": value, "etag": true, "echo": true])
+            let get = try written("messages.get", ["path": "/a", "etag": true])
+            #expect(set["etag"]?.string != nil && set["etag"] == get["etag"])
+            #expect(set["value"] == get["value"] && set["value"]?["n"] == 2 && set["value"]?["at"]?.number != nil)
+            let push = try written("messages.push", ["path": "/b", "value": ["x": 1], "etag": true, "echo": true])
+            let path = JSONValue.string("/b/\(push["key"]?.string ?? "")")
+            #expect(try written("messages.get", ["path": path, "etag": true])["etag"] == push["etag"])
+            #expect(push["value"] == ["x": 1])
+            let values: JSONValue = ["n": [".sv": ["increment": 1]], "list": nil, "c/d": true]
+            let update = try written("messages.update", ["path": "/a", "values": values, "echo": true])
+            #expect(update["values"] == ["n": 3, "list": nil, "c/d": true])
+            socket.end()
+        }
+    }
 }

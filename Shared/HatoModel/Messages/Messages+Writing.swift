@@ -15,6 +15,8 @@ extension Messages {
         public var value: JSONValue
         public var ifMatch: String?
         public var ifVersion: UInt64?
+        public var etag: Bool?
+        public var echo: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(path: .root, value: .null),
@@ -45,27 +47,36 @@ extension Messages {
                 since. A version above the newest one: `unknown_version`. 0: only if nothing was written there \
                 yet. For nodes over 16 MiB, which have no etag. Not together with `ifMatch`
                 """,
-                example: 17))
+                example: 17),
+            .etag(\.etag),
+            .echo(\.echo))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, value: JSONValue, ifMatch: String? = nil,
-            ifVersion: UInt64? = nil
+            ifVersion: UInt64? = nil, etag: Bool? = nil, echo: Bool? = nil
         ) {
             self.database = database
             self.path = path
             self.value = value
             self.ifMatch = ifMatch
             self.ifVersion = ifVersion
+            self.etag = etag
+            self.echo = echo
         }
 
         public struct Result: FieldObject, Hashable {
             public var etag: String?
+            public var value: JSONValue?
             public var version: UInt64
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
                 .optional(
-                    "etag", \.etag, "The etag of the written value; present with `ifMatch`, absent with `ifVersion`"),
+                    "etag", \.etag,
+                    """
+                    The etag of the written value; present with `ifMatch`, and with `etag: true` where `value` would be
+                    """),
+                .echoed(\.value),
                 .required(
                     "version", \.version,
                     """
@@ -73,8 +84,9 @@ extension Messages {
                     database have gaps
                     """))
 
-            public init(etag: String? = nil, version: UInt64) {
+            public init(etag: String? = nil, value: JSONValue? = nil, version: UInt64) {
                 self.etag = etag
+                self.value = value
                 self.version = version
             }
         }
@@ -93,6 +105,7 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var values: JSONObject
+        public var echo: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(path: .root, values: [:]),
@@ -103,21 +116,34 @@ extension Messages {
                 """
                 New values by path relative to `path` (`"a/b"`), at most 10,000; no path at or above another \
                 (`conflicting_paths`); null removes the node. Server values and limits as in `messages.set`
-                """))
+                """),
+            .optional(
+                "echo", \.echo, "True: returns `values` too, what was written; false when absent", example: true))
 
-        public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
+        public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject, echo: Bool? = nil) {
             self.database = database
             self.path = path
             self.values = values
+            self.echo = echo
         }
 
         public struct Result: FieldObject, Hashable {
+            public var values: JSONObject?
             public var version: UInt64
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
+                .optional(
+                    "values", \.values,
+                    """
+                    What was written, by the names of the request, if asked for: plain JSON, server values as numbers, \
+                    null where nothing is now; absent under the conditions of `value` in `messages.set`
+                    """),
                 .commitVersion(\.version))
-            public init(version: UInt64) { self.version = version }
+            public init(values: JSONObject? = nil, version: UInt64) {
+                self.values = values
+                self.version = version
+            }
         }
     }
 
@@ -142,6 +168,8 @@ extension Messages {
         public var path: TreePath
         public var value: JSONValue
         public var key: PushKey?
+        public var etag: Bool?
+        public var echo: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(path: .root, value: .null),
@@ -158,23 +186,35 @@ extension Messages {
                 A push key made by the client, 20 characters, as Firebase's clients make them; generated when \
                 absent
                 """,
-                example: MessagesExamples.key))
+                example: MessagesExamples.key),
+            .etag(\.etag),
+            .echo(\.echo))
 
-        public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil) {
+        public init(
+            database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil, etag: Bool? = nil,
+            echo: Bool? = nil
+        ) {
             self.database = database
             self.path = path
             self.value = value
             self.key = key
+            self.etag = etag
+            self.echo = echo
         }
 
         public struct Result: FieldObject, Hashable {
             public var key: PushKey
+            public var etag: String?
+            public var value: JSONValue?
             public var version: UInt64
 
             public static let fields = Fields<Self>(
                 blank: Self(key: MessagesExamples.key, version: 0),
                 .required(
                     "key", \.key, "The key of the new child: 20 characters that sort by time, as Firebase's push keys"),
+                .optional(
+                    "etag", \.etag, "The etag of the written value, with `etag: true` where `value` would be"),
+                .echoed(\.value),
                 .required(
                     "version", \.version,
                     """
@@ -182,8 +222,10 @@ extension Messages {
                     database have gaps
                     """))
 
-            public init(key: PushKey, version: UInt64) {
+            public init(key: PushKey, etag: String? = nil, value: JSONValue? = nil, version: UInt64) {
                 self.key = key
+                self.etag = etag
+                self.value = value
                 self.version = version
             }
         }
@@ -256,5 +298,25 @@ extension Messages.Push {
 extension Messages.Remove {
     public static var example: RPCExample<Self> {
         RPCExample(Messages.Remove(path: MessagesExamples.message), Result(version: 18))
+    }
+}
+
+extension Field {
+    fileprivate static func etag(_ path: Property<Bool?>) -> Field {
+        .optional("etag", path, "True: returns `etag` too, also without a condition; false when absent", example: true)
+    }
+
+    fileprivate static func echo(_ path: Property<Bool?>) -> Field {
+        .optional("echo", path, "True: returns `value` too, what was written; false when absent", example: true)
+    }
+
+    fileprivate static func echoed(_ path: Property<JSONValue?>) -> Field {
+        .optionalJSON(
+            "value", path,
+            """
+            What was written, if asked for: plain JSON, server values as numbers, null where nothing is now. Absent \
+            where an increment read a number that the caller may not read, where an earlier try of a push has \
+            written it and its change is not kept any more, and where it is larger than a response may be
+            """)
     }
 }

@@ -112,6 +112,15 @@ final class CommitHistory: ChangeHistory, Sendable {
         return nil
     }
 
+    /// The node with which the node at `path` came to be at this version; nil when that is not known any more. It reads
+    /// a record, so no write may call it in its turn.
+    func node(created path: TreePath, at version: UInt64) throws -> TreeNode? {
+        guard version > 0, let commit = try recorded(after: version - 1, limit: 1)?.first, commit.version == version,
+            let note = try CommitNote.of(commit), note.database == database
+        else { return nil }
+        return note.creation(of: path)?.after
+    }
+
     /// Nil when they are no longer kept, or were never there.
     private func recorded(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]? {
         do { return try store.commits(after: version, limit: limit) } catch {

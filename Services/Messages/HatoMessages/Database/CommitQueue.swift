@@ -209,11 +209,13 @@ final class CommitQueue: Sendable {
         let plan =
             try made?.plan
             ?? database.planner.plan(resolved, in: turn, history: resolved.asksHistory ? history : nil)
+        let written =
+            try write.mutation.showsWritten ? authoriser.shownNodes(of: resolved, to: write.caller) : [TreeNode]?.none
         if plan.isEmpty {
             // An old version in the response would show that nothing has changed, and so what is stored.
             guard try authoriser.hidesOutcome(of: resolved, from: write.caller) else {
                 let repeated = try RepeatedPush(write.mutation, isOwn: resolved.hidesStored, in: history)
-                return WriteOutcome(etag: plan.etag, repeated: repeated)
+                return WriteOutcome(etag: plan.etag, repeated: repeated, written: written)
             }
         }
         turn.commit(plan)
@@ -228,7 +230,7 @@ final class CommitQueue: Sendable {
         transaction.record(note.record(of: cut).span)
         transaction.attach(note)
         parts.recent.append(note)
-        return WriteOutcome(etag: plan.etag)
+        return WriteOutcome(etag: plan.etag, written: written)
     }
 }
 

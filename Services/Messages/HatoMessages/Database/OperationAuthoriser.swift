@@ -152,6 +152,21 @@ struct OperationAuthoriser {
         return try !resolved.rulesTargets.allSatisfy { try mayRead($0.path.node, as: caller) }
     }
 
+    /// So many increments are looked at one by one.
+    private static let increments = 16
+
+    /// The nodes of a write that its response may show `caller`; nil where an increment has read a number that the
+    /// caller may not read.
+    func shownNodes(of resolved: ResolvedMutation, to caller: Caller) throws -> [TreeNode]? {
+        let reads = resolved.reads
+        if caller.isAdministrator || reads.isEmpty { return resolved.writtenNodes }
+        if try mayRead(resolved.path.node, as: caller) { return resolved.writtenNodes }
+        guard reads.count <= Self.increments, try reads.allSatisfy({ try mayRead($0.path.node, as: caller) }) else {
+            return nil
+        }
+        return resolved.writtenNodes
+    }
+
     // MARK: Reasons
 
     private func refusal(at path: TreePath, _ again: (inout RulesRecording) throws -> Void) throws -> MessagesError {

@@ -7,6 +7,8 @@ struct WriteOutcome: Sendable {
     var etag: String?
     /// Of a push that was there already.
     var repeated: RepeatedPush?
+    /// The nodes that the write has put there, in the order of the request; nil: the response does not show them.
+    var written: [TreeNode]?
 }
 
 /// A push that an earlier try has written. Its response is that of the first try, version and all, so that version is
@@ -24,6 +26,9 @@ struct RepeatedPush: Sendable {
         self.isOwn = isOwn
         self.history = history
     }
+
+    /// The node that the first try has written at this version; nil when its change is not kept any more.
+    func firstNode(at version: UInt64) throws -> TreeNode? { try history.node(created: path, at: version) }
 
     /// The version of the first try; nil when that is not known any more.
     ///

@@ -43,9 +43,18 @@ final class WritingMethods: Sendable {
         do { try IssuedTexts.checkEtag(request.ifMatch, "ifMatch") } catch { return reply.fail(error) }
         let condition =
             request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
-        write(.set(request.value, at: request.path, if: condition), request.database, context) { result in
+        var mutation = Mutation.set(request.value, at: request.path, if: condition)
+        let shown = ShownWrite(etag: request.etag, echo: request.echo, of: &mutation, limits)
+        write(mutation, request.database, context) { [self] result in
             switch result {
-            case .success(let done): reply.succeed(Messages.Set.Result(etag: done.outcome.etag, version: done.version))
+            case .success(let done):
+                respond(shown, context) {
+                    let node = done.outcome.written?.first
+                    reply.succeed(
+                        Messages.Set.Result(
+                            etag: done.outcome.etag ?? shown.etag(of: node), value: shown.value(of: node),
+                            version: done.version))
+                }
             case .failure(let error): reply.refuse(error)
             }
         }
@@ -53,9 +62,16 @@ final class WritingMethods: Sendable {
 
     private func update(_ request: Messages.Update, _ context: RPCContext, _ reply: RPCReply<Messages.Update>) {
         do { try limits.checkPaths(of: request.values) } catch { return reply.fail(error) }
-        write(.update(request.values, at: request.path), request.database, context) { result in
+        var mutation = Mutation.update(request.values, at: request.path)
+        let shown = ShownWrite(echo: request.echo, of: &mutation, limits)
+        let names = shown.isAsked ? request.values.members.map(\.name) : []
+        write(mutation, request.database, context) { [self] result in
             switch result {
-            case .success(let done): reply.succeed(Messages.Update.Result(version: done.version))
+            case .success(let done):
+                respond(shown, context) {
+                    let values = shown.values(of: done.outcome.written, named: names)
+                    reply.succeed(Messages.Update.Result(values: values, version: done.version))
+                }
             case .failure(let error): reply.refuse(error)
             }
         }
@@ -63,26 +79,42 @@ final class WritingMethods: Sendable {
 
     private func push(_ request: Messages.Push, _ context: RPCContext, _ reply: RPCReply<Messages.Push>) {
         let key = request.key ?? keys.next(now: now())
-        let mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
+        var mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
+        let shown = ShownWrite(etag: request.etag, echo: request.echo, of: &mutation, limits)
         write(mutation, request.database, context) { [self] result in
             switch result {
-            case .success(let done): pushed(key, done, context, reply)
+            case .success(let done):
+                pushed(shown, done, context) { node, version in
+                    reply.succeed(
+                        Messages.Push.Result(
+                            key: key, etag: shown.etag(of: node), value: shown.value(of: node), version: version))
+                }
             case .failure(let error): reply.refuse(error)
             }
         }
     }
 
+    /// - Parameter body: gets what was written, if the response shows it, and the version of that.
     private func pushed(
-        _ key: PushKey, _ done: Committed<WriteOutcome>, _ context: RPCContext, _ reply: RPCReply<Messages.Push>
+        _ shown: ShownWrite, _ done: Committed<WriteOutcome>, _ context: RPCContext,
+        _ body: @escaping @Sendable (TreeNode?, UInt64) -> Void
     ) {
         guard let repeated = done.outcome.repeated else {
-            return reply.succeed(Messages.Push.Result(key: key, version: done.version))
+            // Most show nothing.
+            guard shown.takesLong else { return body(done.outcome.written?.first, done.version) }
+            return store.submitRead(of: context.client) { body(done.outcome.written?.first, done.version) }
         }
         store.submitRead(of: context.client) {
             // The push stands whether or not its version can be found.
-            let first = try? repeated.firstVersion(upTo: done.version)
-            reply.succeed(Messages.Push.Result(key: key, version: first ?? done.version))
+            guard let first = try? repeated.firstVersion(upTo: done.version) else { return body(nil, done.version) }
+            guard shown.isAsked else { return body(nil, first) }
+            body(try? repeated.firstNode(at: first), first)
         }
+    }
+
+    /// What takes long to make is made on a reader's thread: responses are sent where all others wait for theirs.
+    private func respond(_ shown: ShownWrite, _ context: RPCContext, _ body: @escaping @Sendable () -> Void) {
+        if shown.takesLong { store.submitRead(of: context.client, body) } else { body() }
     }
 
     private func remove(_ request: Messages.Remove, _ context: RPCContext, _ reply: RPCReply<Messages.Remove>) {

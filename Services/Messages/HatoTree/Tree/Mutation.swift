@@ -37,6 +37,9 @@ public struct Mutation: Sendable {
     /// (`TooLargeForTurn`). A single path is always planned, since what that takes is bounded.
     public var rowsInTurnMax = Int.max
 
+    /// Whether the response shows what was written.
+    public var showsWritten = false
+
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
         self.path = path
         self.operation = operation

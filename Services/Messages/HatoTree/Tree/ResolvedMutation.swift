@@ -42,6 +42,13 @@ public struct ResolvedMutation: Sendable {
         return isConditional
     }
 
+    /// The node of the request; a push writes to a child of it.
+    public var path: TreePath { mutation.path }
+
+    /// The nodes that are written, in the order of the request: of an update one for each path. At a priority path the
+    /// priority as a leaf.
+    public var writtenNodes: [TreeNode] { targets.map(\.node) }
+
     /// Whether the write appends a child.
     public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
 
