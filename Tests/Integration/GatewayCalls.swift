@@ -113,4 +113,18 @@ struct GatewayCalls {
             socket.end()
         }
     }
+
+    @Test func rulesAreReadAsJSON() async throws {
+        try await Self.with { address in
+            let socket = try PlainSocket(address)
+            try socket.call("session.authenticate", ["auth": Self.administrator])
+            let rules: JSONValue = "// Open.\n{\"rules\": {\".read\": \"true\", /* all */ \".write\": false,},}"
+            try socket.call("messages.rules.set", ["rules": rules])
+            let plain = try Self.response(socket, "messages.rules.get", [:])
+            #expect(plain["result"]?["rules"] == rules)
+            let strict = try Self.response(socket, "messages.rules.get", ["strict": true])
+            #expect(strict["result"]?["rules"] == #"{"rules":{".read":"true",".write":false}}"#)
+            socket.end()
+        }
+    }
 }

@@ -9,19 +9,29 @@ extension Messages {
             public static let effect = Effect.read
 
             public var database: DatabaseName?
+            public var strict: Bool?
 
             public static let fields = Fields<Self>(
                 blank: Self(),
-                .database(\.database))
+                .database(\.database),
+                .optional(
+                    "strict", \.strict,
+                    """
+                    True: the same rules as JSON, without comments and trailing commas, line breaks in strings escaped; \
+                    false when absent
+                    """, example: true))
 
-            public init(database: DatabaseName? = nil) { self.database = database }
+            public init(database: DatabaseName? = nil, strict: Bool? = nil) {
+                self.database = database
+                self.strict = strict
+            }
 
             public struct Result: FieldObject, Hashable {
                 public var rules: String
 
                 public static let fields = Fields<Self>(
                     blank: Self(rules: ""),
-                    .required("rules", \.rules, "The rules, as they were written"))
+                    .required("rules", \.rules, "The rules, as they were written; with `strict: true` as JSON"))
                 public init(rules: String) { self.rules = rules }
             }
         }

@@ -36,6 +36,25 @@ import Testing
 
     static let now: Int64 = 1_795_000_000_000
 
+    @Test func rulesAreReadAsTheyWereWrittenOrAsJSON() async throws {
+        let text = """
+            // Of the chat.
+            {"rules": {".read": "auth
+              != null", /* all */ "a": {".indexOn": ["b", "c",],},},}
+            """
+        try await RunningMessages.with(rules: text) { running in
+            let client = running.administrator
+            #expect(try await client.call(Messages.Rules.Get()).rules == text)
+            #expect(try await client.call(Messages.Rules.Get(strict: false)).rules == text)
+            let strict = try await client.call(Messages.Rules.Get(strict: true)).rules
+            #expect(strict == #"{"rules":{".read":"auth\n  != null","a":{".indexOn":["b","c"]}}}"#)
+            _ = try await client.call(Messages.Rules.Set(rules: strict))
+            #expect(try await client.call(Messages.Rules.Get(strict: true)).rules == strict)
+            let refused = await refusal { try await running.user("masuo").call(Messages.Rules.Get(strict: true)) }
+            #expect(refused?.code == .permissionDenied)
+        }
+    }
+
     /// A service with a chat whose member is masuo.
     private static func with(_ body: (RunningMessages) async throws -> Void) async throws {
         try await RunningMessages.with(rules: rules, change: { $0.now = { now } }) { running in

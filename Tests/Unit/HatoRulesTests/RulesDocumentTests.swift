@@ -14,6 +14,27 @@ import Testing
     }
 
     @Test(arguments: [
+        (#"{"rules": {}}"#, #"{"rules":{}}"#),
+        ("\u{FEFF}// first\n{ /* a */ \"rules\" : { } , } // end", #"{"rules":{}}"#),
+        ("{\"rules\": {\".read\": \"auth\r\n\t!= null\"}}", #"{"rules":{".read":"auth\r\n\t!= null"}}"#),
+        (#"{"rules": {".read": "'\u0022' != '\\' // \/"}}"#, #"{"rules":{".read":"'\"' != '\\' // /"}}"#),
+        (
+            #"{"rules": {"b": {".indexOn": ["x", ".value",]}, "a": {".read": true, ".write": "false"}, "鳩": {"$k": {}}}}"#,
+            #"{"rules":{"b":{".indexOn":["x",".value"]},"a":{".read":true,".write":"false"},"鳩":{"$k":{}}}}"#
+        ), (#"{"x": [1.5, null, -2e3]} /* no rules */"#, #"{"x":[1.5,null,-2000]}"#),
+    ])
+    func theDocumentIsWrittenAsJSON(_ text: String, _ json: String) throws {
+        #expect(try RulesJSON.strict(text) == json)
+        #expect(try RulesJSON.strict(json) == json)
+    }
+
+    @Test func whatIsNoDocumentHasNoJSON() {
+        #expect(throws: RulesProblems.self) { try RulesJSON.strict("{\"rules\": {}") }
+        let deep = String(repeating: "[", count: 10_000) + String(repeating: "]", count: 10_000)
+        #expect(throws: RulesProblems.self) { try RulesJSON.strict(deep) }
+    }
+
+    @Test(arguments: [
         "{\"rules\": {}}",
         "\u{FEFF}// first\n{ /* a */ \"rules\" /* b\n*/ : { // c\n } , } // end",
         "{\"rules\": {\".read\": true, \".write\": \"true\", \".indexOn\": [\"a\", \"b/c\", \".value\",], },}",

@@ -36,7 +36,9 @@ struct DatabaseMethods: Sendable {
         }
         router.handleInOrder(Messages.Rules.Get.self) { request, context, reply in
             reads.read(context, reply) { view in
-                Messages.Rules.Get.Result(rules: try view.database(request.database).record.rules)
+                let rules = try view.database(request.database).record.rules
+                return Messages.Rules.Get.Result(
+                    rules: request.strict == true ? try RulesJSON.strict(rules) : rules)
             }
         }
         router.handleInOrder(Messages.Rules.Set.self) { setRules($0, $1, $2) }

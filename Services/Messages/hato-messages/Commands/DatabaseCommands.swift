@@ -13,10 +13,12 @@ struct RulesCommand: AsyncParsableCommand {
 
         @OptionGroup var options: ClientOptions
         @OptionGroup var databaseOption: DatabaseOption
+        @Flag(help: "As JSON, without comments.") var strict = false
 
         func run() async throws {
             try await CommandSession.run(options, MessagesTarget.self, takesOnly: true) { client, output in
-                let result = try await client.call(Messages.Rules.Get(database: try databaseOption.name()))
+                let request = Messages.Rules.Get(database: try databaseOption.name(), strict: strict ? true : nil)
+                let result = try await client.call(request)
                 if let member = options.only {
                     try output.show(member: member, of: ["rules": .string(result.rules)])
                 } else if options.json {
