@@ -9,6 +9,8 @@ public struct GatewayLimits: Limits {
     public var slowCallMs = 50
     /// Bytes of calls that wait for a service, for each event loop.
     public var callBytesMax = 128 << 20
+    /// Bytes of requests and messages that are not complete, for each event loop.
+    public var heldBytesMax = 256 << 20
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections of clients.
@@ -44,6 +46,9 @@ public struct GatewayLimits: Limits {
         Limit(
             "call-bytes-max", \.callBytesMax, 1 << 20...1 << 36,
             "bytes of calls that wait for a service, for each event loop; further ones are refused"),
+        Limit(
+            "held-bytes-max", \.heldBytesMax, 1 << 20...1 << 36,
+            "bytes of requests and messages that are not complete, for each event loop; further ones are refused"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit("head-bytes-max", \.headBytesMax, 1_024...1 << 20, "bytes of the head of a request"),
         Limit("head-ms-max", \.headMsMax, 1...3_600_000, "milliseconds in which the head of a request must be there"),

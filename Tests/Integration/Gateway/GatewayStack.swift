@@ -1,5 +1,6 @@
 import Foundation
 import HatoModel
+import HatoRPC
 import HatoTesting
 
 /// Messages and auth with a gateway in front of them, as built programs.

@@ -1,5 +1,6 @@
 import Foundation
 import HatoModel
+import HatoRPC
 import HatoTesting
 import Testing
 

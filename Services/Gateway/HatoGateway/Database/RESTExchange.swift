@@ -6,6 +6,7 @@ import NIOCore
 struct RESTCaller {
     var configuration: GatewayConfiguration
     var upstream: Upstream
+    var held: HeldBytes
     /// The IP address of the client.
     var address: String
 }
@@ -35,6 +36,7 @@ final class RESTExchange: HTTPExchange {
         guard body.count + part.readableBytes <= limits.rest.bodyBytesMax else {
             return respond(request.error(RESTErrors.writeTooBig))
         }
+        guard caller.held.change(by: part.readableBytes) else { return respond(request.error(RESTErrors.unavailable)) }
         body.append(contentsOf: part.readableBytesView)
     }
 
@@ -50,6 +52,11 @@ final class RESTExchange: HTTPExchange {
         } catch {
             respond(request.error(error))
         }
+        dropBody()
+    }
+
+    private func dropBody() {
+        caller.held.release(body.count)
         body = []
     }
 
@@ -99,6 +106,6 @@ final class RESTExchange: HTTPExchange {
     private func end() {
         hasEnded = true
         deadline?.cancel()
-        body = []
+        dropBody()
     }
 }

@@ -6,10 +6,13 @@ import NIOHTTP1
 final class GatewayRouter {
     private let configuration: GatewayConfiguration
     private let upstream: Upstream
+    private let held: HeldBytes
     private let loop: any EventLoop
 
-    init(_ configuration: GatewayConfiguration, _ upstream: Upstream, on loop: any EventLoop) {
-        (self.configuration, self.upstream, self.loop) = (configuration, upstream, loop)
+    init(
+        _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
+    ) {
+        (self.configuration, self.upstream, self.held, self.loop) = (configuration, upstream, held, loop)
     }
 
     /// The exchange of a request; nil when it has its response already.
@@ -34,7 +37,7 @@ final class GatewayRouter {
         }
         do {
             let request = try RESTRequest(rest, configuration.namespaces)
-            let caller = RESTCaller(configuration: configuration, upstream: upstream, address: address)
+            let caller = RESTCaller(configuration: configuration, upstream: upstream, held: held, address: address)
             return request.isStream
                 ? EventStreamExchange(request, caller, connection, on: loop)
                 : RESTExchange(request, caller, connection, on: loop)

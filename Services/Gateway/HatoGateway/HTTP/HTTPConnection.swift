@@ -11,6 +11,7 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
 
     private let loopState: LoopState
     private let address: String
+    private let compression: ResponseCompression
     private var context: ChannelHandlerContext?
     private var exchange: (any HTTPExchange)?
     private var head: HTTPRequestHead?
@@ -20,11 +21,11 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
     private var hasResponded = false
     private var mayGoOn = true
     private var timer: Scheduled<Void>?
-    /// A body is not read further while its exchange wants a pause.
+    /// The gateway stops.
     private var isLeaving = false
 
-    init(_ loopState: LoopState, from address: String) {
-        (self.loopState, self.address) = (loopState, address)
+    init(_ loopState: LoopState, from address: String, _ compression: ResponseCompression) {
+        (self.loopState, self.address, self.compression) = (loopState, address, compression)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
@@ -98,7 +99,7 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
         var headers = response.headers
         let hasBody = response.status.mayHaveResponseBody
         if hasBody { headers.replaceOrAdd(name: "Content-Length", value: String(response.body.readableBytes)) }
-        if response.isLast { mayGoOn = false }
+        compression.hasBody = hasBody && !response.omitsBody
         setConnection(&headers, head)
         let first = HTTPResponseHead(version: head.version, status: response.status, headers: headers)
         context.write(wrapOutboundOut(.head(first)), promise: nil)

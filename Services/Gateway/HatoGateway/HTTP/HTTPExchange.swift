@@ -25,8 +25,6 @@ struct HTTPResponse {
     var body: ByteBuffer
     /// Whether the body is not sent, though its length is (HEAD).
     var omitsBody = false
-    /// Whether the connection is closed behind it.
-    var isLast = false
 
     init(status: HTTPResponseStatus, headers: HTTPHeaders = HTTPHeaders(), body: ByteBuffer = ByteBuffer()) {
         (self.status, self.headers, self.body) = (status, headers, body)

@@ -1,15 +1,17 @@
 import NIOHTTP1
 import NIOHTTPCompression
 
-/// Which responses are compressed: those whose length is known and is worth it.
-enum ResponseCompression {
+/// Which responses of a connection are compressed: those whose length is known and is worth it.
+final class ResponseCompression {
     private static let bytesMin = 1_024
+    /// Whether the response that begins has a body: that of a HEAD has a length only.
+    var hasBody = true
 
-    /// A handler for one connection.
-    static func handler() -> HTTPResponseCompressor {
-        HTTPResponseCompressor(initialByteBufferCapacity: 0) { head, isSupported in
+    /// The handler that compresses.
+    func handler() -> HTTPResponseCompressor {
+        HTTPResponseCompressor(initialByteBufferCapacity: 0) { [self] head, isSupported in
             let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
-            return isSupported && length >= bytesMin ? .compressIfPossible : .doNotCompress
+            return isSupported && hasBody && length >= Self.bytesMin ? .compressIfPossible : .doNotCompress
         }
     }
 }

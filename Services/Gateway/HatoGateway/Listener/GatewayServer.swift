@@ -90,13 +90,14 @@ public final class GatewayServer: Sendable {
 
     private static func setUp(_ channel: any Channel, _ state: LoopState, _ limits: GatewayLimits) throws {
         let address = channel.remoteAddress?.ipAddress ?? "0.0.0.0"
-        let http = HTTPConnection(state, from: address)
+        let compression = ResponseCompression()
+        let http = HTTPConnection(state, from: address, compression)
         let sockets = SocketUpgrade(state, from: address)
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = limits.headBytesMax
         decoding.maxHeaderListSize = limits.headBytesMax
         decoding.maxHeaderFieldCount = headersMax
-        let compressor = ResponseCompression.handler()
+        let compressor = compression.handler()
         let handlers = NIOLoopBound((http: http, compressor: compressor), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
         try pipeline.configureHTTPServerPipeline(

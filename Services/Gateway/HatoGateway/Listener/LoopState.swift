@@ -12,6 +12,8 @@ final class LoopState {
     let router: GatewayRouter
     let metrics: GatewayMetrics
     private let logger: Logger
+    /// Parts of requests and messages that are not complete.
+    let held: HeldBytes
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
     var sockets: [ObjectIdentifier: SocketConnection] = [:]
 
@@ -22,7 +24,8 @@ final class LoopState {
     ) {
         (self.configuration, self.loop) = (configuration, loop)
         upstream = Upstream(messages, on: loop, configuration.limits)
-        router = GatewayRouter(configuration, upstream, on: loop)
+        held = HeldBytes(max: configuration.limits.heldBytesMax)
+        router = GatewayRouter(configuration, upstream, held, on: loop)
         (self.metrics, self.logger) = (metrics, logger)
     }
 

@@ -27,6 +27,8 @@ final class SocketConnection: ChannelInboundHandler {
     private var lastHeard = NIODeadline.now()
     private var isWirePaused = false
     private var isInputPaused = false
+    /// Bytes that count in the budget of the loop.
+    private var heldBytes = 0
     /// Whether something was written since the last flush.
     private var needsFlush = false
 
@@ -84,6 +86,7 @@ final class SocketConnection: ChannelInboundHandler {
             isWirePaused = true
             wire?.pause()
         }
+        setInput()
         context.fireChannelWritabilityChanged()
     }
 
@@ -95,6 +98,7 @@ final class SocketConnection: ChannelInboundHandler {
         switch frame.opcode {
         case .text, .continuation:
             let bytes = payload.readBytes(length: payload.readableBytes) ?? []
+            defer { hold(frames.heldBytes) }
             if let message = frames.received(bytes[...], isLast: frame.fin) {
                 perform(session.handle(.message(message)))
             }
@@ -182,7 +186,9 @@ final class SocketConnection: ChannelInboundHandler {
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
             let silence = NIODeadline.now() - self.lastHeard
-            guard silence < .milliseconds(Int64(self.limits.silenceMsMax)) else { return context.close(promise: nil) }
+            guard self.isInputPaused || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
+                return context.close(promise: nil)
+            }
             context.writeAndFlush(
                 self.wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())), promise: nil)
             self.schedulePing()
@@ -191,9 +197,16 @@ final class SocketConnection: ChannelInboundHandler {
 
     // MARK: Flow and end
 
+    /// Parts of a message that is not complete.
+    private func hold(_ bytes: Int) {
+        guard loopState.held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
+        heldBytes = bytes
+    }
+
     private func setInput() {
         guard let context else { return }
-        let isPaused = !session.wantsInput
+        // What a client that does not read asks for would wait here.
+        let isPaused = !session.wantsInput || !context.channel.isWritable
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
         context.channel.setOption(.autoRead, value: !isPaused).whenFailure { _ in }
@@ -220,6 +233,8 @@ final class SocketConnection: ChannelInboundHandler {
         for timer in timers.values { timer.cancel() }
         timers = [:]
         calls = [:]
+        loopState.held.release(heldBytes)
+        heldBytes = 0
         let wire = wire
         self.wire = nil
         wire?.close()
