@@ -227,11 +227,8 @@ public struct SessionStateMachine: Sendable {
             return close(.unreadableResult)
         }
         let response = ServerText.response(call.number, okWith: opening.warnings)
-        let held =
-            opening.isUnchanged
-            ? nil
-            : ListenTable.HeldResponse(
-                ticket: ticket, number: call.number, text: response)
+        var held: ListenTable.HeldResponse?
+        if !opening.isUnchanged { held = .init(ticket: ticket, number: call.number, text: response) }
         let isWanted = listens.opened(listen, as: opening.subscription, holding: held)
         if !isWanted { discard(opening.subscription) }
         if !isWanted || held == nil { respond(ticket, response) }

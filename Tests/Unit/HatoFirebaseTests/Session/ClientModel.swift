@@ -32,10 +32,23 @@ struct ClientModel {
     /// Whether the service has ended the token.
     var tokenHasEnded = false
     private var requests: [(number: Int, request: Request)] = []
+    /// Requests that a later one overtook.
+    private var skipped: [(number: Int, request: Request)] = []
     private var lastNumber = 0
 
     /// Requests without a response.
     var waiting: Int { requests.count }
+
+    /// The values of writes without a response.
+    var withoutResponse: Set<Int> {
+        Set(
+            (requests + skipped).compactMap { _, request in
+                switch request {
+                case .write(_, let value, _), .transaction(_, _, let value, _): value
+                case .listen, .unlisten, .read: nil
+                }
+            })
+    }
 
     private mutating func send(_ request: Request, _ action: String, _ body: String) -> String {
         lastNumber += 1
@@ -133,7 +146,7 @@ struct ClientModel {
     private mutating func respond(_ number: Int, _ word: String) -> String? {
         if tokenHasEnded {
             // Requests that met the end of the token get no response.
-            while let first = requests.first, first.number < number { requests.removeFirst() }
+            while let first = requests.first, first.number < number { skipped.append(requests.removeFirst()) }
         }
         guard let first = requests.first, first.number == number else {
             return "\(number) has its response out of turn; \(requests.first?.number ?? 0) comes next"

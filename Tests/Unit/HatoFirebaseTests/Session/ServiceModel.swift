@@ -11,6 +11,8 @@ struct ServiceModel {
     private(set) var values: [String: Int] = [:]
     /// All values of each path, the newest last; 0 for none.
     private(set) var history: [String: [Int]] = [:]
+    /// The values that the session wrote.
+    private(set) var written: Set<Int> = []
     private var listeners: [(subscription: String, path: String)] = []
     private var lastSubscription = 0
     private var lastValue = 0
@@ -71,7 +73,9 @@ struct ServiceModel {
         } else if let etag = params["ifMatch"]?.string, etag != Self.etag(of: values[path]) {
             refuse(call, RPCError.failedPrecondition(reason: "etag_mismatch", "It differs"))
         } else {
-            write(path, Int(params["value"]?.number ?? 0))
+            let value = Int(params["value"]?.number ?? 0)
+            written.insert(value)
+            write(path, value)
             succeed(call, "{\"version\":1}")
         }
         return nil

@@ -134,6 +134,8 @@ import Testing
                     if random.once(in: 2) { run.deliver() }
                 }
                 run.settle(&random)
+                let missing = run.client.withoutResponse.intersection(run.service.written)
+                if !missing.isEmpty { return "the writes of \(missing) have no response" }
                 if !run.client.isOver {
                     // There was neither a listen nor a request: the timer ends it.
                     run.feed(.timerFired(.tokenEnd))

@@ -66,7 +66,7 @@ struct BrowserModel {
 
     // MARK: Receiving
 
-    /// Runs the script of an response.
+    /// Runs the script of a response.
     mutating func run(_ script: [UInt8], isStart: Bool) {
         if !isStart { outstanding -= 1 }
         for line in String(decoding: script, as: UTF8.self).split(separator: "\n") {

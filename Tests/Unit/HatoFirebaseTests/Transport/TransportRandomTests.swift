@@ -95,18 +95,23 @@ import Testing
             }
             if random.once(in: 5) {
                 received += 1
-                run.browser.send(received, padding: random.below(40))
+                run.browser.send(received, padding: random.once(in: 4) ? random.below(40) : 0)
             }
             run.move(&random)
             if let failure = run.failure ?? run.browser.failure { return failure }
         }
-        for _ in 0..<20_000
-        where !run.isQuiet || run.received.count < received || run.browser.received.count <= sent {
-            run.move(&random)
+        // Also what is sent when all is quiet arrives.
+        for _ in 0..<3 {
+            for _ in 0..<5_000
+            where !run.isQuiet || run.received.count < received || run.browser.received.count <= sent {
+                run.move(&random)
+            }
+            if let failure = run.failure ?? run.browser.failure { return failure }
+            if run.received != (0..<received).map({ $0 + 1 }) { return "\(run.received) of \(received)" }
+            if run.browser.received != Array(0...sent) { return "\(run.browser.received) of \(sent)" }
+            sent += 1
+            run.send(sent)
         }
-        if let failure = run.failure ?? run.browser.failure { return failure }
-        if run.received != (0..<received).map({ $0 + 1 }) { return "\(run.received) of \(received)" }
-        if run.browser.received != Array(0...sent) { return "\(run.browser.received) of \(sent)" }
         if run.browser.isClosed { return "closed" }
         return switchesAfter == nil || run.browser.hasSwitched ? nil : "no switch"
     }
