@@ -3,8 +3,8 @@ public import HatoModel
 /// One session of a client of Firebase's protocol 5, above any transport and above one connection to messages (spec
 /// realtime-database §8).
 ///
-/// It relies on the order of the native protocol: responses in the order of the calls, the events of a
-/// listener behind the response that opened it, and those of a write before the response of the write. It guarantees to the client:
+/// It relies on the order of the native protocol: responses in the order of the calls, the events of a listener behind
+/// the response that opened it, and those of a write before the response of the write. It guarantees to the client:
 /// - The response of a request comes behind those of earlier requests; only a read that waits for an index comes later.
 /// - A listen gets its response behind its first value, and a write its response behind its own events.
 /// - Nothing is pushed for a listen behind its `c`, and nothing twice.

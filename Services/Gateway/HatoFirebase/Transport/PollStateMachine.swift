@@ -1,8 +1,8 @@
-/// One polling session of a browser: which poll gets which response (spec realtime-database §8.9). What messages mean is
-/// for `SessionStateMachine`, and when a socket takes over for `TransportSwitch`.
+/// One polling session of a browser: which poll gets which response (spec realtime-database §8.9). What messages mean
+/// is for `SessionStateMachine`, and when a socket takes over for `TransportSwitch`.
 ///
-/// Responses are numbered from 0 without a gap. At most one poll waits: an older one gets its response when another comes. What
-/// no poll has fetched when the session closes is delivered to the next one, with the command to close.
+/// Responses are numbered from 0 without a gap. At most one poll waits: an older one gets its response when another
+/// comes. What no poll has fetched when the session closes is delivered to the next one, with the command to close.
 public struct PollStateMachine: Sendable {
     /// What happened. Requests have numbers that the caller gives them.
     public enum Event: Sendable, Hashable {
