@@ -14,13 +14,15 @@ public struct GatewayLimits: Limits {
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections of clients.
-    public var connectionsMax = 16_384
+    public var connectionsMax = 12_288
     /// Bytes of the head of a request.
     public var headBytesMax = 32 << 10
     /// Milliseconds in which a head must be complete.
     public var headMsMax = 10_000
     /// Milliseconds for which a body may bring nothing.
     public var bodyStallMs = 30_000
+    /// Milliseconds in which a client must take a response that has an end.
+    public var responseMsMax = 600_000
     /// Milliseconds for which a connection may wait for its next request.
     public var idleMsMax = 60_000
     /// Milliseconds between two pings of a WebSocket.
@@ -53,6 +55,9 @@ public struct GatewayLimits: Limits {
         Limit("head-bytes-max", \.headBytesMax, 1_024...1 << 20, "bytes of the head of a request"),
         Limit("head-ms-max", \.headMsMax, 1...3_600_000, "milliseconds in which the head of a request must be there"),
         Limit("body-stall-ms", \.bodyStallMs, 1...3_600_000, "milliseconds for which a body may bring nothing"),
+        Limit(
+            "response-ms-max", \.responseMsMax, 1...86_400_000,
+            "milliseconds in which a client must take a response that has an end"),
         Limit("idle-ms-max", \.idleMsMax, 1...86_400_000, "milliseconds between two requests of a connection"),
         Limit("ping-ms", \.pingMs, 1...3_600_000, "milliseconds between two pings of a WebSocket"),
         Limit(

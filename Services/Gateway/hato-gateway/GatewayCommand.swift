@@ -1,6 +1,7 @@
 import ArgumentParser
 import HatoCommand
 import HatoModel
+import HatoRuntime
 
 /// Runs the gateway.
 @main

@@ -11,8 +11,8 @@ import NIOCore
 
 /// Writes the line of a request.
 enum RequestLine {
-    /// - Parameter params: the whole object as JSON text. A line end in it, which can only be white space there, becomes
-    ///   a blank: whatever the text is, it makes one line.
+    /// - Parameter params: the whole object as JSON text. A line end in it, which can only be white space there,
+    ///   becomes a blank: whatever the text is, it makes one line.
     static func write(_ id: UInt64, _ method: String, _ params: Span<UInt8>, into output: inout ByteBuffer) {
         output.reserveCapacity(minimumWritableBytes: envelopeBytes + method.utf8.count + params.count)
         output.writeStaticString("{\"jsonrpc\":\"2.0\",\"id\":")

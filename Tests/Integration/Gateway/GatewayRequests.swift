@@ -93,4 +93,64 @@ struct GatewayRequests {
             #expect(health.status == 200)
         }
     }
+
+    /// Requests that come together, and heads that need more than one response or none with a body.
+    @Test func oneConnectionTakesRequestsInTurn() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let socket = try PlainSocket(stack.gateway.address)
+            let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
+            let text = String(repeating: "あ", count: 20_000)
+            let put = ["PUT /long.json?print=silent HTTP/1.1", "Host: localhost", "Expect: 100-continue"] + bearer
+            let body = "\"\(text)\""
+            let head = (put + ["Content-Length: \(body.utf8.count)"]).joined(separator: "\r\n") + "\r\n\r\n"
+            try socket.send(Array(head.utf8))
+            #expect(try HTTPResponseText(headOf: socket).status == 100)
+            try socket.send(Array(body.utf8))
+            #expect(try HTTPResponseText(headOf: socket).status == 204)
+            // A HEAD has a length and no body, compressed or not.
+            let gzip = ["Accept-Encoding: gzip"] + bearer
+            #expect(try HTTPResponseText.of("HEAD /long.json", gzip, on: socket).status == 200)
+            let short = try HTTPResponseText.of("GET /long/none.json", gzip, on: socket)
+            #expect(short.body == "null" && short.headers["content-encoding"] == nil)
+            #expect(try HTTPResponseText.of("GET /long.json", bearer, on: socket).body == body)
+            let request =
+                (["GET /none.json HTTP/1.1", "Host: localhost"] + bearer).joined(separator: "\r\n") + "\r\n\r\n"
+            try socket.send(Array(String(repeating: request, count: 20).utf8))
+            for _ in 0..<20 {
+                let response = try HTTPResponseText(headOf: socket)
+                #expect(response.status == 200)
+                _ = try socket.bytes(4)
+            }
+            // Each has its response without a call, and in one read there are hundreds.
+            try socket.send(Array(String(repeating: "GET / HTTP/1.1\r\nHost: l\r\n\r\n", count: 4_000).utf8))
+            for _ in 0..<4_000 {
+                let response = try HTTPResponseText(headOf: socket)
+                #expect(response.status == 404)
+                _ = try socket.bytes(response.headers["content-length"].flatMap { Int($0) } ?? 0)
+            }
+        }
+    }
+
+    @Test func theLastResponseArrivesWhole() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
+            let body = "\"\(String(repeating: "x", count: 4_000_000))\""
+            let writer = try PlainSocket(stack.gateway.address)
+            #expect(
+                try HTTPResponseText.of("PUT /long.json?print=silent", bearer, body: body, on: writer).status == 204)
+            for closing in ["Connection: close", "Upgrade: h2c"] {
+                let reader = try PlainSocket(stack.gateway.address)
+                let response = try HTTPResponseText.of("GET /long.json", bearer + [closing], on: reader)
+                #expect(response.body == body && response.headers["connection"] == "close")
+                #expect(throws: DeadlineExceeded.self) { try reader.bytes(1) }
+            }
+            // A request behind one that ends the connection is not carried out.
+            let socket = try PlainSocket(stack.gateway.address)
+            let first = "POST /long HTTP/1.1\r\nHost: l\r\nContent-Length: 5\r\n\r\nhello"
+            let second = "PUT /late.json HTTP/1.1\r\nHost: l\r\n\(bearer[0])\r\nContent-Length: 1\r\n\r\n1"
+            try socket.send(Array((first + second).utf8))
+            #expect(try HTTPResponseText(headOf: socket).status == 404)
+            #expect(try HTTPResponseText.of("GET /late.json", bearer, on: writer).body == "null")
+        }
+    }
 }

@@ -153,13 +153,11 @@ import Testing
                 "\(value)")
         }
         // Different places may be different keys.
-        let places: JSONValue = ["{uid}": 1, "{thread}/x": 2, "{data.x}": 3, "x": 4, "{{0}}": 5]
-        let long: JSONValue = [.init(repeating: "あ", count: 64)].reduce(places) { value, name in
-            var object = value.object ?? [:]
-            object["{data.\(name)}"] = 6
-            return .object(object)
-        }
-        try EffectTemplate(.init(update: .init(path: "/a", value: long)), at: "effect", hasText: false)
+        let name = String(repeating: "あ", count: 64)
+        let places: JSONValue = [
+            "{uid}": 1, "{thread}/x": 2, "{data.x}": 3, "x": 4, "{{0}}": 5, "{data.\(name)}": 6,
+        ]
+        try EffectTemplate(.init(update: .init(path: "/a", value: places)), at: "effect", hasText: false)
             .requireSense(at: "effect")
         let database = Notifier.EffectWrite(path: "/a", value: 1, database: "A b")
         #expect(await refusedEffect(.init(set: database)) == ["invalid_database", place("set", "database")])

@@ -15,6 +15,7 @@ final class EventStreamExchange: HTTPExchange {
     private var wire: ForwardedWire?
     private var operations: [UInt64: RESTOperation] = [:]
     private var keepAlive: Scheduled<Void>?
+    private var opening: Scheduled<Void>?
     private var indexDeadline: NIODeadline?
     private var hasEnded = false
 
@@ -32,6 +33,11 @@ final class EventStreamExchange: HTTPExchange {
 
     func writabilityChanged(_ isWritable: Bool) { perform(machine.writabilityChanged(isWritable)) }
 
+    func gatewayStops() {
+        connection.finish()
+        end()
+    }
+
     func clientLeft() {
         perform(machine.clientLeft())
         end()
@@ -42,10 +48,23 @@ final class EventStreamExchange: HTTPExchange {
         do {
             guard case .call(let operation) = try request.start([], as: identity, limits.rest) else { return end() }
             wire = caller.upstream.messages.connect(on: loop, for: caller.address, self)
+            perform(machine.writabilityChanged(connection.isWritable))
             send(operation)
+            limitTime()
         } catch {
             connection.respond(HTTPResponse(request.error(error)))
             end()
+        }
+    }
+
+    /// The first event must come in time.
+    private func limitTime() {
+        guard opening == nil else { return }
+        let time = TimeAmount.milliseconds(Int64(limits.callMsMax))
+        opening = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            guard let self else { return }
+            self.connection.respond(HTTPResponse(self.request.error(RESTErrors.unavailable)))
+            self.end()
         }
     }
 
@@ -58,6 +77,7 @@ final class EventStreamExchange: HTTPExchange {
         for action in actions {
             switch action {
             case .sendHead(let answer):
+                opening?.cancel()
                 let response = HTTPResponse(answer)
                 connection.begin(response.status, response.headers)
             case .send(let bytes): connection.send(ByteBuffer(bytes: bytes))
@@ -105,6 +125,7 @@ final class EventStreamExchange: HTTPExchange {
     private func end() {
         hasEnded = true
         keepAlive?.cancel()
+        opening?.cancel()
         closeWire()
     }
 }

@@ -66,9 +66,14 @@ final class RESTExchange: HTTPExchange {
         let time = TimeAmount.milliseconds(Int64(request.timeoutMs ?? limits.callMsMax))
         deadline = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             guard let self else { return }
-            self.respond(
-                self.request.error(self.request.timeoutMs == nil ? RESTErrors.unavailable : RESTErrors.timedOut))
+            let error = self.request.timeoutMs == nil ? self.lostError : RESTErrors.timedOut
+            self.respond(self.request.error(error))
         }
+    }
+
+    /// What became of a call without a response. Clients repeat what is only unavailable: a write could be done twice.
+    private var lostError: RESTError {
+        request.method == .get || request.method == .head ? RESTErrors.unavailable : RESTErrors.unknownOutcome
     }
 
     private func call(_ operation: RESTOperation) {
@@ -77,6 +82,8 @@ final class RESTExchange: HTTPExchange {
             switch outcome {
             case .success(let text):
                 follow(request.step(after: operation, result: Array(text.readableBytesView)), operation)
+            case .failure(let error) where error.reason == "connection_lost":
+                respond(request.error(lostError))
             case .failure(let error): follow(request.step(after: operation, error: error, as: identity), operation)
             }
         }

@@ -1,48 +1,63 @@
 import NIOCore
 import NIOHTTP1
+import NIOHTTPCompression
 
 /// One connection of a client, as long as it speaks HTTP: one request after the other, each handled by an exchange.
 ///
-/// The handler in front of it (`HTTPServerPipelineHandler`) holds back requests that come before the response of the
-/// former one. It bounds the times of heads, bodies and idleness.
-final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
+/// Parts of a request that come inside a call of this handler wait in a queue, and so does the next request until the
+/// socket has taken the response of the former one; meanwhile nothing is read. It bounds the times of heads, bodies,
+/// responses and idleness.
+final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
+
+    private enum Phase {
+        /// Between two requests.
+        case idle
+        /// A request is handled; its response has not begun.
+        case handling
+        /// The response has begun.
+        case responding
+        /// The response is complete, and the socket has not taken all of it.
+        case sending
+        /// Nothing more is taken.
+        case ended
+    }
 
     private let loopState: LoopState
     private let address: String
     private let compression: ResponseCompression
     private var context: ChannelHandlerContext?
+    private var phase = Phase.idle
     private var exchange: (any HTTPExchange)?
     private var head: HTTPRequestHead?
-    private var hasRequestEnded = false
-    /// Whether a response has begun, or is complete.
-    private var isResponding = false
-    private var hasResponded = false
+    private var hasRequestEnded = true
     private var mayGoOn = true
-    private var timer: Scheduled<Void>?
-    /// The gateway stops.
     private var isLeaving = false
+    private var parts: [HTTPServerRequestPart] = []
+    private var isTaking = false
+    private var isReadHeld = false
+    private var timer: Scheduled<Void>?
 
     init(_ loopState: LoopState, from address: String, _ compression: ResponseCompression) {
         (self.loopState, self.address, self.compression) = (loopState, address, compression)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
+    var isWritable: Bool { context?.channel.isWritable ?? false }
 
     // MARK: The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         loopState.connections[ObjectIdentifier(self)] = self
-        // The first head must be there in time.
         schedule(limits.headMsMax)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
+        end()
         loopState.connections[ObjectIdentifier(self)] = nil
-        timer?.cancel()
-        timer = nil
         self.context = nil
     }
 
@@ -56,37 +71,74 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The client closed its side: nothing more is to be expected of it.
-        if let event = event as? ChannelEvent, event == .inputClosed { context.close(promise: nil) }
-        context.fireUserInboundEventTriggered(event)
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        end()
+        context.close(promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
+        guard phase != .ended else { return }
+        parts.append(unwrapInboundIn(data))
+        takeParts()
+    }
+
+    /// While parts wait, no more are read.
+    func read(context: ChannelHandlerContext) {
+        if parts.isEmpty { context.read() } else { isReadHeld = true }
+    }
+
+    // MARK: Requests
+
+    private func takeParts() {
+        guard !isTaking else { return }
+        isTaking = true
+        var count = 0
+        while count < parts.count, mayTake(parts[count]) {
+            let part = parts[count]
+            count += 1
+            take(part)
+        }
+        isTaking = false
+        if phase == .ended { parts = [] } else { parts.removeFirst(count) }
+        guard parts.isEmpty, isReadHeld else { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    /// The next head waits for the end of the former response.
+    private func mayTake(_ part: HTTPServerRequestPart) -> Bool {
+        if case .head = part { phase == .idle } else { phase != .ended }
+    }
+
+    private func take(_ part: HTTPServerRequestPart) {
+        switch part {
         case .head(let head): began(head)
-        case .body(let part):
-            if !hasRequestEnded { schedule(limits.bodyStallMs) }
-            exchange?.received(part)
+        case .body(let bytes):
+            guard phase == .handling else { return }
+            schedule(limits.bodyStallMs)
+            exchange?.received(bytes)
         case .end:
             hasRequestEnded = true
+            guard phase == .handling else { return }
             timer?.cancel()
             exchange?.requestEnded()
-            completeIfDone()
         }
     }
 
     private func began(_ head: HTTPRequestHead) {
-        (self.head, hasRequestEnded, isResponding, hasResponded) = (head, false, false, false)
-        mayGoOn = head.isKeepAlive && !isLeaving
+        (self.head, hasRequestEnded, phase) = (head, false, .handling)
+        // Behind a head that asks for another protocol, the decoder reads no further.
+        mayGoOn = head.isKeepAlive && !isLeaving && !head.headers.contains(name: "upgrade")
         schedule(limits.bodyStallMs)
-        exchange = loopState.router.exchange(for: head, from: address, self)
         loopState.metrics.requestBegan()
-        if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }), !hasResponded {
-            context?.writeAndFlush(
-                wrapOutboundOut(.head(.init(version: head.version, status: .continue))), promise: nil)
+        let exchange = loopState.router.exchange(for: head, from: address, self)
+        guard phase == .handling else { return }
+        self.exchange = exchange
+        if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
+            // The compressor counts heads: it must not see this one.
+            let below = try? context?.pipeline.syncOperations.context(handlerType: HTTPResponseCompressor.self)
+            below?.writeAndFlush(
+                wrapOutboundOut(.head(HTTPResponseHead(version: head.version, status: .continue))), promise: nil)
         }
     }
 
@@ -94,15 +146,17 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Sends a whole response. A second one is not sent.
     func respond(_ response: HTTPResponse) {
-        guard !isResponding, let context, let head else { return }
-        isResponding = true
+        guard phase == .handling, let context, let head else { return }
+        phase = .responding
         var headers = response.headers
         let hasBody = response.status.mayHaveResponseBody
         if hasBody { headers.replaceOrAdd(name: "Content-Length", value: String(response.body.readableBytes)) }
         compression.hasBody = hasBody && !response.omitsBody
         setConnection(&headers, head)
-        let first = HTTPResponseHead(version: head.version, status: response.status, headers: headers)
-        context.write(wrapOutboundOut(.head(first)), promise: nil)
+        context.write(
+            wrapOutboundOut(
+                .head(HTTPResponseHead(version: head.version, status: response.status, headers: headers))),
+            promise: nil)
         if hasBody, !response.omitsBody, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
@@ -111,11 +165,12 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Begins a response without an end.
     func begin(_ status: HTTPResponseStatus, _ headers: HTTPHeaders) {
-        guard !isResponding, let context, let head else { return }
-        isResponding = true
-        mayGoOn = false
+        guard phase == .handling, let context, let head else { return }
+        (phase, mayGoOn) = (.responding, false)
+        timer?.cancel()
+        compression.hasBody = true
         var headers = headers
-        if head.version.minor == 0 { headers.replaceOrAdd(name: "Connection", value: "close") }
+        setConnection(&headers, head)
         context.writeAndFlush(
             wrapOutboundOut(.head(HTTPResponseHead(version: head.version, status: status, headers: headers))),
             promise: nil)
@@ -123,21 +178,25 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Sends a part of the body of a response that `begin` began.
     func send(_ bytes: ByteBuffer) {
-        guard isResponding, !hasResponded else { return }
+        guard phase == .responding else { return }
         context?.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
     }
 
     /// Ends a response that `begin` began, and closes.
     func finish() {
-        guard isResponding, !hasResponded else { return }
+        guard phase == .responding else { return }
         finish(status: .ok)
     }
 
     private func finish(status: HTTPResponseStatus) {
-        hasResponded = true
+        guard let context else { return }
+        phase = .sending
+        exchange = nil
         loopState.metrics.responded(status.code)
-        context?.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        completeIfDone()
+        schedule(limits.responseMsMax)
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { [weak self] _ in self?.wasSent() }
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
     }
 
     private func setConnection(_ headers: inout HTTPHeaders, _ head: HTTPRequestHead) {
@@ -150,36 +209,49 @@ final class HTTPConnection: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func completeIfDone() {
-        guard hasResponded, let context else { return }
+    /// The socket has taken the whole response.
+    private func wasSent() {
+        guard phase == .sending, let context else { return }
         guard mayGoOn else {
-            exchange = nil
-            return context.close(promise: nil)
+            let isUnread = !hasRequestEnded
+            end()
+            // Closed at once, a client that still sends would lose the response.
+            guard isUnread else { return context.close(promise: nil) }
+            context.close(mode: .output, promise: nil)
+            return schedule(Self.lingeringMs)
         }
-        guard hasRequestEnded else { return }
-        (exchange, head) = (nil, nil)
+        (phase, head) = (.idle, nil)
         schedule(limits.idleMsMax)
+        takeParts()
     }
 
-    /// The gateway stops: closes at once when nothing is under way, else behind the response.
+    /// Milliseconds for which a client may go on sending a body behind its response.
+    private static let lingeringMs = 2_000
+
+    // MARK: The end
+
+    /// The gateway stops: what is under way is completed, streams end.
     func leave() {
-        isLeaving = true
-        mayGoOn = false
-        if exchange == nil { context?.close(promise: nil) }
+        (isLeaving, mayGoOn) = (true, false)
+        if phase == .idle { context?.close(promise: nil) } else { exchange?.gatewayStops() }
     }
 
     private func end() {
+        guard phase != .ended else { return }
+        phase = .ended
         timer?.cancel()
         let exchange = exchange
         self.exchange = nil
+        if !isTaking { parts = [] }
         exchange?.clientLeft()
     }
 
-    /// The connection closes unless this is called again, or the request is complete, within so many milliseconds.
+    /// The connection closes unless this is called again within so many milliseconds.
     private func schedule(_ milliseconds: Int) {
         timer?.cancel()
         guard let context else { return }
-        timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(milliseconds))) { [weak self] in
+        let time = TimeAmount.milliseconds(Int64(milliseconds))
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.context?.close(promise: nil)
         }
     }

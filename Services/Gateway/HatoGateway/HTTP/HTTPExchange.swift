@@ -11,11 +11,14 @@ protocol HTTPExchange: AnyObject {
     func writabilityChanged(_ isWritable: Bool)
     /// The client has gone; nothing can be sent.
     func clientLeft()
+    /// The gateway stops: what has no end by itself ends.
+    func gatewayStops()
 }
 
 extension HTTPExchange {
     func writabilityChanged(_ isWritable: Bool) {}
     func clientLeft() {}
+    func gatewayStops() {}
 }
 
 /// A response as it is sent whole.

@@ -91,7 +91,6 @@ final class SocketConnection: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lastHeard = .now()
         let frame = unwrapInboundIn(data)
         guard frame.maskKey != nil else { return close(.protocolError) }
         var payload = frame.unmaskedData
@@ -180,13 +179,18 @@ final class SocketConnection: ChannelInboundHandler {
 
     // MARK: Pings
 
+    /// Something has come, maybe a part of a long frame.
+    func heard() { lastHeard = .now() }
+
     private func schedulePing() {
         guard let context else { return }
         let pause = TimeAmount.milliseconds(Int64(limits.pingMs))
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
             let silence = NIODeadline.now() - self.lastHeard
-            guard self.isInputPaused || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
+            // A client that is not read cannot be heard; one that does not read is no better than a silent one.
+            let isHeard = context.channel.isWritable && self.isInputPaused
+            guard isHeard || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
                 return context.close(promise: nil)
             }
             context.writeAndFlush(
@@ -209,6 +213,7 @@ final class SocketConnection: ChannelInboundHandler {
         let isPaused = !session.wantsInput || !context.channel.isWritable
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
+        lastHeard = .now()
         context.channel.setOption(.autoRead, value: !isPaused).whenFailure { _ in }
     }
 
@@ -275,5 +280,20 @@ extension SocketConnection: ForwardedWireOwner {
         self.wire = nil
         perform(session.handle(.wireEnded))
         flush()
+    }
+}
+
+/// Tells a socket that bytes have come, before they are frames.
+final class SocketPulse: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private weak var socket: SocketConnection?
+
+    init(_ socket: SocketConnection) { self.socket = socket }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        socket?.heard()
+        context.fireChannelRead(data)
     }
 }

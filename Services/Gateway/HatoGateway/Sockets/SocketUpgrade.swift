@@ -19,8 +19,9 @@ struct SocketUpgrade {
                 channel.eventLoop.makeCompletedFuture {
                     let host = head.headers.first(name: "host") ?? ""
                     let database = state.value.configuration.namespaces.database(target: head.uri, host: host)
-                    try channel.pipeline.syncOperations.addHandler(
-                        SocketConnection(state.value, database, host: host, from: address))
+                    let socket = SocketConnection(state.value, database, host: host, from: address)
+                    try channel.pipeline.syncOperations.addHandler(SocketPulse(socket), position: .first)
+                    try channel.pipeline.syncOperations.addHandler(socket)
                 }
             })
     }

@@ -43,8 +43,10 @@ final class SharedWires {
     }
 
     private func wire() -> SharedWire {
-        wires.removeAll(where: \.hasEnded)
         let now = NIODeadline.now()
+        // Of a service that has vanished, the system would tell after minutes.
+        for wire in wires where wire.waited(at: now) > .milliseconds(Int64(limits.callMsMax)) { wire.close() }
+        wires.removeAll(where: \.hasEnded)
         let prompt = wires.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }
         let best = prompt.min { $0.count < $1.count }
         if let best, best.count == 0 || wires.count >= limits.sharedWiresMax { return best }
@@ -94,7 +96,11 @@ private final class SharedWire: ForwardedWireOwner {
         order.append(id)
     }
 
-    func close() { wire?.close() }
+    /// Its calls fail, and it gets no more.
+    func close() {
+        hasEnded = true
+        wire?.close()
+    }
 
     func wireOpened(_ wire: ForwardedWire) {}
 
