@@ -1,0 +1,55 @@
+public import HatoModel
+
+/// A call of the auth service, which the gateway makes for an account operation.
+public struct NativeCall: Sendable, Hashable, SecretHolder {
+    /// The caller as the service sees it.
+    public enum Identity: Sendable, Hashable, SecretHolder {
+        case none
+        /// This credential: an ID token, or the administrator key of the request.
+        case credential(String)
+        /// The gateway itself, with its administrator key; in emulator mode only.
+        case gateway
+        /// The user of an unsigned token; in emulator mode only.
+        case gatewayAs(UnsignedToken)
+
+        public var description: String {
+            switch self {
+            case .none: "none"
+            case .credential: "credential"
+            case .gateway: "gateway"
+            case .gatewayAs: "gatewayAs"
+            }
+        }
+    }
+
+    /// The name of the method.
+    public var method: String
+    /// Its params without `auth`, `as` and `from`.
+    public var params: JSONObject
+    /// The caller.
+    public var identity: Identity
+
+    init<Request: RPCRequest>(_ request: Request, _ identity: Identity = .none) {
+        method = Request.method
+        params = request.members
+        self.identity = identity
+    }
+
+    /// The params with the credential; nil where the gateway has no administrator key and needs one.
+    public func params(administratorKey: String?) -> JSONObject? {
+        var params = params
+        switch identity {
+        case .none: break
+        case .credential(let credential): params["auth"] = .string(credential)
+        case .gateway, .gatewayAs:
+            guard let administratorKey else { return nil }
+            params["auth"] = .string(administratorKey)
+        }
+        if case .gatewayAs(let token) = identity {
+            params["as"] = ["uid": .string(token.uid), "token": .object(token.claims)]
+        }
+        return params
+    }
+
+    public var description: String { "NativeCall(\(method))" }
+}
