@@ -26,7 +26,7 @@ struct GatewayRequests {
             let pushed = try response("POST /rooms/r1/list.json", bearer, body: "3")
             #expect(pushed.json?["name"]?.string?.utf8.count == 20)
             let keys = try response("GET /rooms/r1.json?shallow=true", bearer)
-            #expect(keys.json == ["a": true, "list": true, "n": 2, "name": "家族"])
+            #expect(keys.json == ["a": true, "list": true, "n": true, "name": true])
             let head = try response("HEAD /rooms/r1.json", bearer)
             #expect(head.status == 200 && head.body.isEmpty && head.headers["content-length"] != "0")
             let silent = try response("PUT /rooms/r1/n.json?print=silent", bearer, body: "3")

@@ -7,8 +7,8 @@ import Testing
 /// What clients of Firebase send over sockets, and what must come back: a file of JSON for each conversation.
 ///
 /// A step is `{"socket": "a", "send": …}`, `{"socket": "a", "expect": …}` or `{"socket": "a", "cut": true}`; a socket
-/// opens with its first step, and its hello is checked. In what is expected, `"<any>"` is any value. In both, `<uid>` and
-/// `<token>` are those of an anonymous account, and `<admin>` is the administrator key.
+/// opens with its first step, and its hello is checked. In what is expected, `"<any>"` is any value. In both, `<uid>`
+/// and `<token>` are those of an anonymous account, and `<admin>` is the administrator key.
 @Suite(.timeLimit(.minutes(10)))
 struct GatewayTranscripts {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts")

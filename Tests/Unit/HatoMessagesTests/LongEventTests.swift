@@ -45,8 +45,8 @@ import Testing
         }
     }
 
-    /// A transaction of Firebase's clients: it writes if the value is what its listener has shown, and tries again at once
-    /// with what that has shown meanwhile. So one write of another client costs one more round trip.
+    /// A transaction of Firebase's clients: it writes if the value is what its listener has shown, and tries again at
+    /// once with what that has shown meanwhile. So one write of another client costs one more round trip.
     @Test(.timeLimit(.minutes(5))) func refusedConditionComesBehindTheEventsItWasComparedWith() async throws {
         try await running { running in
             let (line, writer) = (try await RawLines.connect(running), running.administrator)

@@ -47,7 +47,7 @@ struct AccountWire: Sendable {
         case .signUp, .signInWithPassword, .signInWithCustomToken, .signInWithEmailLink, .signInWithIdp,
             .createAuthUri:
             return try SignInWire(self, body).work(of: operation)
-        case .lookup, .update, .delete: return try AccountInfoWire(self, body).work(of: operation)
+        case .lookup, .update, .delete: return try AccountChangeWire(self, body).work(of: operation)
         case .sendOobCode, .resetPassword: return try CodeWire(self, body).work(of: operation)
         case .createSessionCookie, .batchCreate, .batchDelete, .query:
             return try UsersWire(self).work(of: operation, body)

@@ -98,7 +98,7 @@ struct ProviderSignIn: AccountWork, SecretHolder {
         let rawId = claims["sub"]?.string ?? ""
         return JSONObject(present: [
             "kind": "identitytoolkit#VerifyAssertionResponse", "providerId": .string(provider),
-            "federatedId": .string(UserInfo.federatedId(provider, rawId)), "email": .text(claims["email"]?.string),
+            "federatedId": .string(ShownAccount.federatedId(provider, rawId)), "email": .text(claims["email"]?.string),
             "emailVerified": claims["email"].map { _ in .bool(Self.isTrue(claims["email_verified"])) },
             "displayName": .text(claims["name"]?.string), "fullName": .text(claims["name"]?.string),
             "firstName": .text(claims["given_name"]?.string), "lastName": .text(claims["family_name"]?.string),

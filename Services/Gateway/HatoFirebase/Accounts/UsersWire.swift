@@ -159,7 +159,7 @@ struct QueryOfUsers: AccountWork {
         if let after = page.after, found.count < limit { return .call(self.page(after: after)) }
         return .respond(
             AccountResponse([
-                "recordsCount": .string(String(found.count)), "userInfo": .array(found.map { UserInfo($0).json }),
+                "recordsCount": .string(String(found.count)), "userInfo": .array(found.map { ShownAccount($0).json }),
             ]))
     }
 }

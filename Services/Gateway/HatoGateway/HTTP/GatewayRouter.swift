@@ -47,11 +47,3 @@ final class GatewayRouter {
         }
     }
 }
-
-extension HTTPResponse {
-    init(_ answer: RESTAnswer) {
-        self.init(status: HTTPResponseStatus(statusCode: answer.status), body: ByteBuffer(bytes: answer.body))
-        headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
-        omitsBody = answer.omitsBody
-    }
-}

@@ -1,3 +1,4 @@
+import HatoFirebase
 import NIOCore
 import NIOHTTP1
 
@@ -39,5 +40,13 @@ struct HTTPResponse {
             status: status,
             headers: ["Content-Type": "text/plain; charset=utf-8", "Access-Control-Allow-Origin": "*"],
             body: ByteBuffer(string: text))
+    }
+}
+
+extension HTTPResponse {
+    init(_ answer: RESTAnswer) {
+        self.init(status: HTTPResponseStatus(statusCode: answer.status), body: ByteBuffer(bytes: answer.body))
+        headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
+        omitsBody = answer.omitsBody
     }
 }

@@ -283,7 +283,7 @@ extension SocketConnection: ForwardedWireOwner {
     }
 }
 
-/// Tells a socket that bytes have come, before they are frames.
+/// Reports to a socket that bytes have come, before they are frames.
 final class SocketPulse: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

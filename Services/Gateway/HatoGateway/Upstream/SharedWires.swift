@@ -4,9 +4,9 @@ import NIOCore
 
 /// The connections to a service over which the calls of single requests go, on one event loop.
 ///
-/// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not slow.
-/// None has an identity; each call has its own. A connection that is lost answers its calls with an error; the next call
-/// connects anew.
+/// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not
+/// slow. None has an identity; each call has its own. A connection that is lost ends its calls with an error; the next
+/// call connects anew.
 final class SharedWires {
     typealias Outcome = Result<ByteBuffer, RPCError>
     typealias Completion = (Outcome) -> Void
@@ -44,7 +44,7 @@ final class SharedWires {
 
     private func wire() -> SharedWire {
         let now = NIODeadline.now()
-        // Of a service that has vanished, the system would tell after minutes.
+        // A service that has vanished is noticed by the system after minutes only.
         for wire in wires where wire.waited(at: now) > .milliseconds(Int64(limits.callMsMax)) { wire.close() }
         wires.removeAll(where: \.hasEnded)
         let prompt = wires.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }

@@ -1,9 +1,9 @@
 import HatoStorage
 import HatoTree
 
-/// A write whose condition did not hold, with the state it was compared with: its response comes after the events of its
-/// connection up to there. A client that tries again at once, with what its listeners have been sent, then has the value
-/// that the condition was compared with.
+/// A write whose condition did not hold, with the state it was compared with: its response comes after the events of
+/// its connection up to there. A client that tries again at once, with what its listeners have been sent, then has the
+/// value that the condition was compared with.
 struct RefusedCondition: Error {
     var error: TreeError
     /// The version of that state.

@@ -79,8 +79,8 @@ final class Publisher: Sendable {
         if isActive { _ = jobs.append(.group(group)) }
     }
 
-    /// On a thread of the writer, after the group: `completion` runs when the earlier events that the connection listens
-    /// to are on their way.
+    /// On a thread of the writer, after the group: `completion` runs when the earlier events that the connection
+    /// listens to are on their way.
     func after(_ earlier: EarlierEvents, to connection: UInt64?, _ completion: @escaping @Sendable () -> Void) {
         if !isActive || !jobs.append(.completion(earlier, connection: connection ?? 0, completion)) { completion() }
     }

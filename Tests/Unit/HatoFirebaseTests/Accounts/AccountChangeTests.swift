@@ -4,7 +4,7 @@ import Testing
 @testable import HatoFirebase
 
 /// `lookup`, `update` and `delete` of users and administrators (spec auth §2, §3, §5).
-@Suite struct AccountInfoTests {
+@Suite struct AccountChangeTests {
     // MARK: lookup
 
     @Test func anAccountIsWrittenAsFirebaseDoes() {
@@ -65,7 +65,7 @@ import Testing
             (1_735_689_599_000, "2024-12-31T23:59:59.000Z"), (-1, "1970-01-01T00:00:00.000Z"),
             (Int64.max, "9999-12-31T23:59:59.999Z"),
         ] as [(Int64, String)])
-    func timesAreOfRFC3339(milliseconds: Int64, text: String) { #expect(UserInfo.rfc3339(milliseconds) == text) }
+    func timesAreOfRFC3339(milliseconds: Int64, text: String) { #expect(ShownAccount.rfc3339(milliseconds) == text) }
 
     @Test(arguments: [
         (RPCError.Code.unauthenticated, "INVALID_ID_TOKEN", "INVALID_ID_TOKEN"),

@@ -1,7 +1,7 @@
 import HatoModel
 
 /// An account as Firebase writes it (spec auth §2): times as texts, the hash of a password never but in an export.
-struct UserInfo: Sendable {
+struct ShownAccount: Sendable {
     /// Stands for a hash that is not shown: `REDACTED` in base64.
     static let redactedHash = "UkVEQUNURUQ="
 
@@ -90,7 +90,7 @@ extension Auth.Users.Row {
                 "passwordHash": .text(passwordHash.map { Self.padded($0) }),
                 "salt": .text(passwordHash.map { Self.padded(Self.salt(of: $0)) }),
                 "passwordUpdatedAt": passwordUpdatedAt.map { .number(Double($0)) },
-                "providerUserInfo": UserInfo.providers(providerUserInfo ?? []), "disabled": .flag(disabled ?? false),
+                "providerUserInfo": ShownAccount.providers(providerUserInfo ?? []), "disabled": .flag(disabled ?? false),
                 "lastLoginAt": .int64(lastLoginAt), "createdAt": .int64(createdAt),
                 "customAttributes": .text(customAttributes), "initialEmail": .text(initialEmail),
                 "emailLinkSignin": .flag(emailLinkSignin), "customAuth": .flag(customAuth),

@@ -1,7 +1,7 @@
 import HatoModel
 
 /// `lookup`, `update` and `delete`, of users and of administrators (spec auth §3, §5).
-struct AccountInfoWire: Sendable {
+struct AccountChangeWire: Sendable {
     private let wire: AccountWire
     private let body: AccountBody
 
@@ -160,8 +160,8 @@ struct AccountInfoWire: Sendable {
             "kind": "identitytoolkit#SetAccountInfoResponse", "localId": .string(account.uid),
             "email": .text(account.email), "displayName": .text(account.displayName),
             "photoUrl": .text(account.photoUrl), "emailVerified": .bool(account.emailVerified),
-            "providerUserInfo": UserInfo.providers(account.providerUserInfo),
-            "passwordHash": .text(UserInfo(account).passwordHash),
+            "providerUserInfo": ShownAccount.providers(account.providerUserInfo),
+            "passwordHash": .text(ShownAccount(account).passwordHash),
             "newEmail": changesEmail ? .text(account.email) : Optional.none,
         ])
         if let result, let refreshToken = result.refreshToken {
@@ -244,7 +244,7 @@ struct LookupOfSeveral: AccountWork {
     /// Without accounts there is no member `users`: SDKs for servers rely on it.
     static func response(_ accounts: [Auth.Account]) -> AccountResponse {
         var members: JSONObject = ["kind": "identitytoolkit#GetAccountInfoResponse"]
-        if !accounts.isEmpty { members["users"] = .array(accounts.map { UserInfo($0).json }) }
+        if !accounts.isEmpty { members["users"] = .array(accounts.map { ShownAccount($0).json }) }
         return AccountResponse(members)
     }
 }
@@ -271,6 +271,6 @@ struct UpdateOfAnother: AccountWork {
         // All three have an account as result.
         let account = try result.result(of: Auth.Users.Get.self)
         if !calls.isEmpty { return .call(calls.removeFirst()) }
-        return .respond(AccountInfoWire.response(account, changesEmail: changesEmail))
+        return .respond(AccountChangeWire.response(account, changesEmail: changesEmail))
     }
 }
