@@ -119,7 +119,7 @@ import Testing
                 .leaveLive, .releaseResponses(through: nil), .waitForDrain,
             ])
         #expect(machine.state == .behind(position: 5, .full))
-        #expect(machine.drained() == [.catchUp])
+        #expect(machine.drained() == [.holdResponses(after: 0), .catchUp])
         #expect(machine.drained().isEmpty)
         #expect(machine.topicBecameReady(at: 6, Self.changed(since: 5)) == [.read(.changedFrom(6), from: 5)])
     }
@@ -181,8 +181,26 @@ import Testing
 
     @Test func ownWriteElsewhereDoesNotEndTheGathering() {
         var machine = Self.gathering()
+        #expect(machine.ownResponseBecameDue(7, lastChanged: 5, outdatedThrough: nil) == [.reportChange])
         _ = machine.topicChanged()
-        #expect(machine.ownResponseBecameDue(7, lastChanged: 6, outdatedThrough: nil) == [.reportChange])
+        #expect(machine.ownResponseBecameDue(9, lastChanged: 8, outdatedThrough: nil) == [.reportRefused])
+        #expect(machine.state == .behind(position: 5, .gathering))
+    }
+
+    /// The refused condition is about the newest change that the listener lacks.
+    @Test func refusedConditionAfterAnOwnWriteElsewhereEndsTheGathering() {
+        var machine = Self.gathering()
+        _ = machine.topicChanged()
+        #expect(machine.ownResponseBecameDue(7, lastChanged: 6, outdatedThrough: nil) == [.reportRefused])
+        #expect(
+            machine.ownResponseBecameDue(6, lastChanged: 6, outdatedThrough: nil) == [
+                .holdResponses(after: 0), .catchUp,
+            ])
+        // While it is read for.
+        #expect(machine.ownResponseBecameDue(8, lastChanged: 6, outdatedThrough: nil) == [.reportRefused])
+        _ = machine.topicBecameReady(at: 6, Self.changed())
+        #expect(machine.ownResponseBecameDue(8, lastChanged: 6, outdatedThrough: nil) == [.reportRefused])
+        #expect(machine.ownResponseBecameDue(6, lastChanged: 6, outdatedThrough: nil) == [.holdResponses(after: 0)])
     }
 
     // MARK: Rights

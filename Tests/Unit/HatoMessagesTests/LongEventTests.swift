@@ -125,6 +125,35 @@ import Testing
         }
     }
 
+    /// An own write elsewhere, which does not concern the listener, comes between.
+    @Test(.timeLimit(.minutes(5))) func refusedConditionAfterAnOwnWriteElsewhereEndsGathering() async throws {
+        try await RunningMessages.with(change: { $0.limits.coalesceMsMax = 3_600_000 }) { running in
+            let (line, writer) = (try await RawLines.connect(running), running.administrator)
+            _ = try await writer.call(Messages.Set(path: "/a", value: 0))
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":0,"method":"messages.listen","params":{"auth":"admin","path":"/a","coalesceMs":3600000}}"#
+            )
+            for _ in 0..<2 { _ = try await line.next() }
+            for round in 1...3 {
+                let before = running.store.version
+                _ = try await writer.call(Messages.Set(path: "/a", value: .number(Double(round))))
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":"own","method":"messages.set","params":{"auth":"admin","path":"/b","value":\#(round)}}"#
+                )
+                #expect(try await line.next()["id"] == "own", "it ends no gathering")
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(round),"method":"messages.set","params":{"auth":"admin","path":"/a","value":9,"ifVersion":\#(before)}}"#
+                )
+                let event = try await line.next()
+                #expect(event["params"]?["events"]?.array?.first?["data"] == .number(Double(round)), "\(event)")
+                let refused = try await line.next()
+                #expect(refused["error"]?["data"]?["reason"] == "version_mismatch", "\(refused)")
+            }
+            line.close()
+            await writer.close()
+        }
+    }
+
     @Test(.timeLimit(.minutes(5))) func otherListenersDoNotWaitForALongOne() async throws {
         try await running { running in
             // Own responses wait for own events: the one that writes listens to nothing.

@@ -70,6 +70,21 @@ import Testing
         #expect(heard.count == 501 && heard.last == "answered \(own)")
     }
 
+    @Test func refusedConditionIsReportedToListenersThatLackSomethingAfterAnOwnWriteElsewhere() async throws {
+        let world = try await AuthorisationWorld()
+        let peer = try Self.gathering(500, world)
+        let other = try await world.write(Self.update(2))
+        let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
+        world.respond(peer, elsewhere)
+        #expect(world.registry.responseReportCount(of: peer.id) == 0)
+        let refused = EarlierEvents(.failure(RefusedCondition(error: .versionMismatch, version: elsewhere)))
+        world.registry.respond(peer.id, after: refused) { peer.receive(.answered(other, hasWritten: false)) }
+        #expect(peer.takeInbox().map(\.text) == ["answered \(elsewhere)"])
+        world.finish()
+        let heard = peer.takeInbox().map(\.text)
+        #expect(heard.count == 501 && heard.last == "answered \(other)", "\(heard.suffix(2))")
+    }
+
     // MARK: Readings
 
     /// Listeners of an administrator to children of `/c`, all of one connection.

@@ -35,6 +35,7 @@ extension ListenerRegistry {
             case .waitForDrain: catchUps.waitForDrain(listener)
             case .startTimer: startTimer(listener)
             case .reportChange: reportChange(to: listener)
+            case .reportRefused: reportRefused(to: listener)
             case .reportResponses: reportResponses(to: listener)
             case .leave: remove(listener)
             }

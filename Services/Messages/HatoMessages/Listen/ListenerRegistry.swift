@@ -32,9 +32,8 @@ final class ListenerRegistry {
     var totals: ListenerTotals
     /// Listeners and followers by connection and subscription.
     private(set) var names: [UInt64: [String: UInt64]] = [:]
-    /// By connection, the listeners that the next response to a write of it is reported to: those that gather or wait
-    /// for a verdict, and lack something.
-    private var responseReports: [UInt64: Set<UInt64>] = [:]
+    /// Of those that gather or wait for a verdict, and lack something.
+    private var responseReports = ResponseReports()
     let budgets: TopicBudgets
     var delayedResponses = DelayedResponses()
     private var lastID: UInt64 = 0
@@ -236,15 +235,13 @@ final class ListenerRegistry {
 
     /// A response of a write leaves when the events of its connection before it are on their way.
     func respond(_ connection: UInt64, after earlier: EarlierEvents, _ completion: @escaping @Sendable () -> Void) {
-        if earlier.version > 0, let ids = responseReports.removeValue(forKey: connection) {
-            for listener in ids.sorted().compactMap({ listeners[$0] }) {
-                let lastChanged = listener.topic.recent.lastChanged
-                // What refused the condition is a change of others: the newest that the listener may lack.
-                let version = earlier.isRefused ? min(earlier.version, lastChanged) : earlier.version
-                let actions = listener.machine.ownResponseBecameDue(
-                    version, lastChanged: lastChanged, outdatedThrough: listener.authorisation?.outdatedThrough)
-                carryOut(actions, for: listener)
-            }
+        for listener in responseReports.take(connection, for: earlier).compactMap({ listeners[$0] }) {
+            let lastChanged = listener.topic.recent.lastChanged
+            // What refused the condition is a change of others: the newest that the listener may lack.
+            let version = earlier.isRefused ? min(earlier.version, lastChanged) : earlier.version
+            let actions = listener.machine.ownResponseBecameDue(
+                version, lastChanged: lastChanged, outdatedThrough: listener.authorisation?.outdatedThrough)
+            carryOut(actions, for: listener)
         }
         if !delayedResponses.keep(completion, of: earlier.version, to: connection) { completion() }
     }
@@ -256,23 +253,23 @@ final class ListenerRegistry {
     /// The next response to the listener's connection is reported to it.
     func reportResponses(to listener: Listener) {
         listener.topic.stopAwaiting(listener)
-        responseReports[listener.connection.id, default: []].insert(listener.id)
+        responseReports.awaitAny(listener.id, of: listener.connection.id)
+    }
+
+    /// The next commit that changes its topic is reported to it, and before only a response that refuses a condition.
+    func reportRefused(to listener: Listener) {
+        responseReports.awaitRefused(listener.id, of: listener.connection.id)
+        listener.topic.await(listener)
     }
 
     /// The next commit that changes its topic is reported to it, and no response before.
     func reportChange(to listener: Listener) {
-        endResponseReports(to: listener)
+        responseReports.end(listener.id, of: listener.connection.id)
         listener.topic.await(listener)
     }
 
-    /// How many listeners the next response is reported to.
-    func responseReportCount(of connection: UInt64) -> Int { responseReports[connection]?.count ?? 0 }
-
-    private func endResponseReports(to listener: Listener) {
-        let connection = listener.connection.id
-        responseReports[connection]?.remove(listener.id)
-        if responseReports[connection]?.isEmpty == true { responseReports[connection] = nil }
-    }
+    /// How many listeners the next response is reported to, when it refuses no condition.
+    func responseReportCount(of connection: UInt64) -> Int { responseReports.count(of: connection) }
 
     // MARK: Callers
 
@@ -311,7 +308,7 @@ final class ListenerRegistry {
             if let listener = listeners[id] { carryOut(listener.machine.unlistened(), for: listener) }
             _ = follows.unfollow(id)
         }
-        responseReports[connection] = nil
+        responseReports.forget(connection)
         catchUps.connectionClosed(connection)
         for completion in delayedResponses.forget(connection) { completion() }
     }
@@ -326,7 +323,7 @@ final class ListenerRegistry {
         listeners[listener.id] = nil
         totals.remove(listener)
         forget(listener.connection, listener.opening.subscription)
-        endResponseReports(to: listener)
+        responseReports.end(listener.id, of: listener.connection.id)
         release(listener.connection.id, by: listener.id)
         removeIfUnused(topic)
         parts.metrics.listening(listeners.count)

@@ -14,7 +14,7 @@ import HatoTree
 /// (`ChangedPaths`), which is kept once for all listeners.
 ///
 /// **Relies on** the registry to carry out actions in order and at once, to report what a listener asks for
-/// (`reportChange`, `reportResponses`), and to send events to live listeners together (`TopicNotifier`).
+/// (`reportChange`, `reportRefused`, `reportResponses`), and to send events to live listeners together (`TopicNotifier`).
 struct ListenerStateMachine: Hashable {
     enum State: Hashable {
         /// Is sent each event of its topic with the others.
@@ -79,6 +79,8 @@ struct ListenerStateMachine: Hashable {
         case startTimer
         /// Report the next commit that changes the topic (`topicChanged`), and no responses before.
         case reportChange
+        /// The same, and the next response that refuses a condition (`ownResponseBecameDue`).
+        case reportRefused
         /// Report the next response to a write of its connection (`ownResponseBecameDue`).
         case reportResponses
         /// Forget it.
@@ -144,7 +146,7 @@ struct ListenerStateMachine: Hashable {
 
     // MARK: Commits
 
-    /// A commit changed the topic; comes once for each `reportChange`.
+    /// A commit changed the topic; comes once for each `reportChange` and `reportRefused`.
     mutating func topicChanged() -> [Action] {
         switch phase {
         case .gathering: startTimer() + [.reportResponses]
@@ -286,7 +288,8 @@ struct ListenerStateMachine: Hashable {
 
     mutating func drained() -> [Action] {
         guard phase == .full else { return [] }
-        return (gathers ? [.reportResponses] : []) + catchUp()
+        // Until it is live again: what it lacks is on its way.
+        return [gathers ? .reportResponses : .holdResponses(after: 0)] + catchUp()
     }
 
     mutating func timePassed(lastChanged: UInt64) -> [Action] {
@@ -335,7 +338,8 @@ struct ListenerStateMachine: Hashable {
 
     // MARK: Own writes
 
-    /// A response to a write of its connection is about to leave; comes once for each `reportResponses`.
+    /// A response to a write of its connection is about to leave; comes once for each `reportResponses` and
+    /// `reportRefused`.
     ///
     /// - Parameters:
     ///   - lastChanged: the version of the last commit that changed the topic.
@@ -355,6 +359,10 @@ struct ListenerStateMachine: Hashable {
             .reading where gathers && lastChanged >= version:
             holdsResponses = true
             return [.holdResponses(after: 0)]
+        // What it lacks concerns only those that refuse a condition: they are compared with changes of others.
+        case .gathering where lacksSome, .searching where gathers && lacksSome, .queued where gathers && lacksSome,
+            .reading where gathers && lacksSome:
+            return [.reportRefused]
         // Only another commit can make it wait.
         case .authorising, .gathering: return [.reportChange]
         case .searching where gathers, .queued where gathers, .reading where gathers: return [.reportChange]

@@ -369,7 +369,8 @@ struct ExploredListening: Hashable {
             case .releaseResponses(let version): try release(Self.listenerID, through: version)
             case .hurryVerdict: break
             case .awaitVerdict, .reportResponses: (awaitsAnswer, awaitsChange) = (true, false)
-            case .reportChange: (awaitsAnswer, awaitsChange) = (false, true)
+            // No condition is refused here.
+            case .reportChange, .reportRefused: (awaitsAnswer, awaitsChange) = (false, true)
             case .waitForDrain: waitsForDrain = true
             case .startTimer:
                 if timerRuns { throw HistoryFailure("two timers") }
