@@ -84,11 +84,16 @@ public enum Session {
             """
             Makes the connection one that forwards the calls of others, as a gateway does. From then on it does not \
             count among the connections of its address and is not closed when idle, and its calls may have `from`. \
+            Such connections leave a tenth of the connections of the service (setting `connections-max`) to others. \
+            Memory for requests counts for the `from` of this call, not for that of later ones. \
             It gives no right to any method and does not change the identity of the connection. Called again, it \
             replaces `from`
             """
         public static let access = Access.anyone
         public static let effect = Effect.write
+        public static let errors = [
+            MethodError(.resourceExhausted, "too_many_forwarding_connections", data: ["retryAfterMs"])
+        ]
 
         public var auth: String
         public var from: String?

@@ -1,7 +1,8 @@
 /// Decides which connections a server has: a value, events in and decisions out.
 ///
 /// - One client address (`ClientAddress`) has at most `perAddressMax` connections. Those that forward do not count: a
-///   gateway has one for each of its clients.
+///   gateway has one for each of its clients. Those hold at most all slots but `newcomersMin`: clients of a gateway
+///   cannot keep out the others.
 /// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all
 ///   slots are taken, the one among them that is silent for the longest time is closed for a new one: a peer that
 ///   only holds connections open cannot keep out a client that shows a credential.
@@ -23,6 +24,7 @@ struct ConnectionAdmission: Sendable {
         var perAddressMax: Int
         var perUserMax: Int
         /// Where users hold all other slots, so many connections without a credential are not closed for new ones.
+        /// Connections that forward leave so many slots.
         var newcomersMin: Int
         var evictionsMax = ConnectionAdmission.evictionsMax
         /// Accepted connections whose descriptors are open, whatever was decided on them (`AcceptLimit`).
@@ -40,6 +42,9 @@ struct ConnectionAdmission: Sendable {
             perAddressMax = limits.connectionsPerAddressMax
             perUserMax = limits.connectionsPerUserMax
         }
+
+        /// Connections that forward.
+        var forwardingMax: Int { Swift.max(1, connectionsMax - newcomersMin) }
     }
 
     enum Decision: Sendable, Hashable {
@@ -56,7 +61,7 @@ struct ConnectionAdmission: Sendable {
 
     private struct Connection: Sendable {
         var address: ClientAddress
-        /// Whether it counts among those of its address.
+        /// Whether it counts among those of its address: it does not forward.
         var countsForAddress = true
         var state: State
         /// Neighbours in the list of those without a credential.
@@ -83,6 +88,7 @@ struct ConnectionAdmission: Sendable {
     private var newest: ID?
     private(set) var withoutCredentialCount = 0
     private(set) var closingCount = 0
+    private(set) var forwardingCount = 0
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -130,16 +136,22 @@ struct ConnectionAdmission: Sendable {
 
     /// The connection speaks for clients of other addresses: from now on it counts neither for its address nor for a
     /// user, and is not closed for another.
-    mutating func forwards(_ id: ID) {
-        guard let connection = connections[id], connection.countsForAddress else { return }
+    ///
+    /// - Returns: false when too many do: then nothing has changed.
+    mutating func forwards(_ id: ID) -> Bool {
+        guard let connection = connections[id], connection.countsForAddress else { return true }
+        if connection.state == .closing { return true }
+        guard forwardingCount < limits.forwardingMax else { return false }
         switch connection.state {
         case .withoutCredential: remove(id)
         case .withCredential(let user): if let user { byUser.remove(id, of: user) }
-        case .closing: return
+        case .closing: break
         }
+        forwardingCount += 1
         connections[id]?.state = .withCredential(nil)
         connections[id]?.countsForAddress = false
         Self.decrease(&byAddress[connection.address])
+        return true
     }
 
     /// Its peer has sent something.
@@ -158,7 +170,11 @@ struct ConnectionAdmission: Sendable {
         case .closing: closingCount -= 1
         }
         connections[id] = nil
-        if connection.countsForAddress { Self.decrease(&byAddress[connection.address]) }
+        if connection.countsForAddress {
+            Self.decrease(&byAddress[connection.address])
+        } else {
+            forwardingCount -= 1
+        }
     }
 
     private static func decrease(_ count: inout Int?) {

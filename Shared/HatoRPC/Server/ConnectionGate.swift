@@ -62,11 +62,17 @@ final class ConnectionGate: Sendable {
     }
 
     /// The connection speaks for clients of other addresses from now on.
-    func forwards(_ connection: RPCConnection) {
-        state.withLock { state in
-            state.admission.forwards(connection.id)
-            state.halfClosed.ended(connection.id, from: connection.socketAddress)
+    ///
+    /// - Parameter address: of the client of all its calls; nil: each names its own.
+    /// - Returns: false when too many do: then it does not.
+    func forwards(_ connection: RPCConnection, from address: ClientAddress?) -> Bool {
+        let (forwards, victim) = state.withLock { state -> (Bool, RPCConnection?) in
+            guard state.admission.forwards(connection.id) else { return (false, nil) }
+            let victim = state.halfClosed.moved(connection.id, to: address)
+            return (true, victim.flatMap { state.connections[$0] })
         }
+        close(halfClosed: victim)
+        return forwards
     }
 
     func wasActive(_ connection: RPCConnection) { state.withLock { $0.admission.wasActive(connection.id) } }
@@ -86,11 +92,15 @@ final class ConnectionGate: Sendable {
 
     /// The peer of this connection has closed its direction, and responses are still to come; `closed` ends that.
     func halfClosed(_ connection: RPCConnection) {
-        // Those of one gateway may be many.
-        if connection.forwards { return }
+        // Those that many clients share are few.
+        guard let address = connection.clientAddress else { return }
         let victim = state.withLock { state in
-            state.halfClosed.began(connection.id, from: connection.socketAddress).flatMap { state.connections[$0] }
+            state.halfClosed.began(connection.id, from: address).flatMap { state.connections[$0] }
         }
+        close(halfClosed: victim)
+    }
+
+    private func close(halfClosed victim: RPCConnection?) {
         guard let victim else { return }
         notices.notice(
             .closedForAnother, "closed a connection: its peer closed its direction, and its address has many such",
@@ -101,7 +111,7 @@ final class ConnectionGate: Sendable {
     func closed(_ connection: RPCConnection) {
         state.withLock { state in
             state.admission.closed(connection.id)
-            state.halfClosed.ended(connection.id, from: connection.socketAddress)
+            state.halfClosed.ended(connection.id)
             state.connections[connection.id] = nil
         }
     }

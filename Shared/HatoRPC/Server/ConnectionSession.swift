@@ -60,12 +60,13 @@ final class ConnectionSession {
         identity = .user(user)
     }
 
-    /// The connection speaks for clients of other addresses from now on.
-    func forward(_ forwarding: Forwarding) {
+    /// The connection speaks for clients of other addresses from now on; false when too many do.
+    func forward(_ forwarding: Forwarding) -> Bool {
+        guard state.server.admission.forwards(state.connection, from: forwarding.from?.client) else { return false }
         self.forwarding = forwarding
         hasOwnSlot = true
         state.connection.forward(forwarding)
-        state.server.admission.forwards(state.connection)
+        return true
     }
 
     /// A credential of this caller was verified.

@@ -1,4 +1,4 @@
-public import HatoModel
+import HatoModel
 
 /// The address of a client whose calls another program forwards (protocol §2, `from`). It stands for the address of the
 /// socket in limits and logs.

@@ -82,8 +82,11 @@ public final class RPCConnection: Sendable {
     /// Whether it speaks for many clients, each of which a call names itself (`session.forward` without `from`).
     public var forwardsForMany: Bool { state.withLock { $0.forwarding.map { $0.from == nil } ?? false } }
 
-    /// Whether it speaks for clients of other addresses.
-    var forwards: Bool { state.withLock { $0.forwarding != nil } }
+    /// The address of the client that it speaks for; nil: for many.
+    var clientAddress: ClientAddress? {
+        guard let forwarding = state.withLock({ $0.forwarding }) else { return socketAddress }
+        return forwarding.from?.client
+    }
 
     /// The address for logs.
     var shownAddress: String { state.withLock { $0.forwarding }?.from?.text ?? remoteAddress }

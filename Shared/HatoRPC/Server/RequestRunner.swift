@@ -350,7 +350,7 @@ final class RequestRunner {
             return fail(request, RPCError(Session.Forward.showingWhatIsRight(error)))
         }
         lines.endClaim()
-        session.forward(forwarding)
+        guard session.forward(forwarding) else { return fail(request, .tooManyForwardingConnections) }
         // Where it has no user, it is charged to the address that it speaks for now.
         memory.charge(to: connection.client(speakingAs: connection.caller))
         let response = request.id.map { id in Response.bytes(id: id) { $0.write([:] as JSONValue) } }

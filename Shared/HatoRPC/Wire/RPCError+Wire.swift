@@ -33,6 +33,11 @@ extension RPCError {
         "The service has as many connections from this address as it takes; close some, or use one for several calls",
         retryAfterMs: 1_000)
 
+    static let tooManyForwardingConnections = resourceExhausted(
+        reason: "too_many_forwarding_connections",
+        "The service has as many connections that forward as it takes; close some, use one for several clients, or try "
+            + "again later", retryAfterMs: 1_000)
+
     static let closedForAnotherConnection = resourceExhausted(
         reason: "too_many_connections",
         "Closed for a new connection: of those without a credential, and of those that one user has too many of, it was "

@@ -69,8 +69,8 @@ struct ConnectionAdmissionTests {
         _ = admission.accepted(2, from: Self.address(1))
         #expect(admission.accepted(3, from: Self.address(1)) == .refuse(.tooManyFromAddress))
         for id in [1, 2] as [UInt64] {
-            admission.forwards(id)
-            admission.forwards(id)
+            let forwards = (admission.forwards(id), admission.forwards(id))
+            #expect(forwards.0 && forwards.1)
         }
         #expect(admission.withoutCredentialCount == 0)
         for id in [3, 4] as [UInt64] {
@@ -85,8 +85,37 @@ struct ConnectionAdmissionTests {
         admission.closed(3)
         admission.closed(5)
         #expect(admission.accepted(8, from: Self.address(1)) == .admit)
-        admission.forwards(99)
+        let unknown = admission.forwards(99)
+        #expect(unknown && admission.forwardingCount == 1)
         #expect(admission.count == 4)
+    }
+
+    /// A gateway has a connection for each of its clients: they must not take all slots.
+    @Test func connectionsThatForwardLeaveSlotsToOthers() {
+        var admission = Self.admission(10, perAddress: 100, newcomers: 2)
+        for id in 1...8 as ClosedRange<UInt64> {
+            #expect(admission.accepted(id, from: Self.address(1)) == .admit)
+            let forwards = admission.forwards(id)
+            #expect(forwards, "\(id)")
+        }
+        #expect(admission.accepted(9, from: Self.address(1)) == .admit)
+        let (beyond, again) = (admission.forwards(9), admission.forwards(8))
+        #expect(!beyond && again, "the one that forwards already goes on")
+        #expect(admission.withoutCredentialCount == 1, "it stays what it was")
+        #expect(admission.accepted(10, from: Self.address(2)) == .admit)
+        // The slots that are left change hands as ever.
+        #expect(admission.accepted(11, from: Self.address(2)) == .admitClosing(9))
+        admission.closed(9)
+        admission.closed(3)
+        let free = admission.forwards(10)
+        #expect(free && admission.forwardingCount == 8)
+    }
+
+    @Test func onlySlotMayForward() {
+        var admission = Self.admission(1)
+        _ = admission.accepted(1, from: Self.address(1))
+        let forwards = admission.forwards(1)
+        #expect(forwards)
     }
 
     @Test func userWithTheMostConnectionsLosesOneWhereUsersHoldAllSlots() {

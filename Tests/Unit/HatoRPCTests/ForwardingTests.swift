@@ -175,4 +175,32 @@ struct ForwardingTests {
         for peer in others + forwarding.dropFirst() { _ = try await peer.call("check.echo") }
         await service.stop()
     }
+
+    @Test func connectionsThatForwardLeaveSlotsToOthers() async throws {
+        // Two of twenty are left.
+        let service = try await TestService { $0.limits.connectionsMax = 20 }
+        var forwarding: [RawPeer] = []
+        for _ in 0..<18 {
+            let peer = try await service.peer()
+            #expect(try await peer.call("session.forward", #"{"auth":"gateway"}"#)["result"] == [:])
+            forwarding.append(peer)
+        }
+        let peer = try await service.peer()
+        let refused = try await peer.call("session.forward", #"{"auth":"gateway","from":"203.0.113.7"}"#)["error"]
+        #expect(refused?["code"] == -32006 && refused?["data"]?["retryable"] == true)
+        #expect(refused?["data"]?["reason"] == "too_many_forwarding_connections")
+        #expect(refused?["data"]?["retryAfterMs"] == 1_000)
+        #expect(try await client(of: peer) == counted(for: "127.0.0.1"), "it does not forward")
+        #expect(try await peer.call("check.client", #"{"from":"203.0.113.7"}"#)["error"]?["code"] == -32002)
+        #expect(try await forwarding[0].call("session.forward", #"{"auth":"gateway"}"#)["result"] == [:])
+        try await forwarding[1].channel.close().get()
+        // The service sees the end a little later.
+        let deadline = ContinuousClock.now + .seconds(60)
+        var error: JSONValue? = .null
+        while error != nil, ContinuousClock.now < deadline {
+            error = try await peer.call("session.forward", #"{"auth":"gateway"}"#)["error"]
+        }
+        #expect(error == nil, "one has closed")
+        await service.stop()
+    }
 }
