@@ -142,17 +142,17 @@ import Testing
         }
     }
 
-    /// Numbers may be longer than they were.
+    /// Lines may be longer than responses.
     @Test func whatIsLargerThanAResponseMayBeIsNotShown() async throws {
-        try await RunningMessages.with(change: { $0.limits.responseBytesMax = 100_000 }) { running in
+        try await RunningMessages.with(change: { $0.server.limits.responseBytesMax = 100_000 }) { running in
             let client = running.user("masuo")
-            let value = JSONValue.array(Array(repeating: 1e20, count: 5_000))
+            let value = JSONValue.array(Array(repeating: 1_234_567.890123456, count: 6_000))
             let push = try await client.call(Messages.Push(path: "/a", value: value, etag: true, echo: true))
             #expect(push.value == nil && push.etag != nil)
-            let values = JSONObject(uniqueMembers: (0..<5_000).map { JSONObject.Member("k\($0)", 1e20) })
+            let values = JSONObject(uniqueMembers: (0..<6_000).map { JSONObject.Member("k\($0)", 1_234_567.890123456) })
             let update = try await client.call(Messages.Update(path: "/b", values: values, echo: true))
             #expect(update.values == nil)
-            let less = JSONValue.array(Array(repeating: 1e20, count: 3_000))
+            let less = JSONValue.array(Array(repeating: 1_234_567.890123456, count: 3_000))
             #expect(try await client.call(Messages.Set(path: "/c", value: less, echo: true)).value == less)
         }
     }

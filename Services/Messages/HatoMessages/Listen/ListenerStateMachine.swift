@@ -14,7 +14,8 @@ import HatoTree
 /// (`ChangedPaths`), which is kept once for all listeners.
 ///
 /// **Relies on** the registry to carry out actions in order and at once, to report what a listener asks for
-/// (`reportChange`, `reportRefused`, `reportResponses`), and to send events to live listeners together (`TopicNotifier`).
+/// (`reportChange`, `reportRefused`, `reportResponses`), and to send events to live listeners together
+/// (`TopicNotifier`).
 struct ListenerStateMachine: Hashable {
     enum State: Hashable {
         /// Is sent each event of its topic with the others.
