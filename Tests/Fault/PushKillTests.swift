@@ -139,7 +139,15 @@ private final class PushKillRun {
         while isAlive {
             count += 1
             let title = "n\(count)"
-            do { _ = try await client.call(request(title)) } catch { isAlive = false }
+            do { _ = try await client.call(request(title)) } catch {
+                // A stalled machine ends calls, too: the process says whether it has died.
+                isAlive = try await waiting(for: "a response for \(title), or the end") { [notifier, target] in
+                    var send = Notifier.Send(to: target, notification: .init(title: title))
+                    send.idempotencyKey = title
+                    if (try? await client.call(send)) != nil { return true }
+                    return await notifier.program.isRunning ? nil : false
+                }
+            }
             sent.append(Sent(title: title, isAcknowledged: isAlive))
             guard isAlive, isOneAtATime else { continue }
             isAlive = try await waiting(for: "the deliveries of \(title)") { [receiver, notifier] in
