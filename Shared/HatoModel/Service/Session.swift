@@ -24,8 +24,9 @@ public enum Session {
                 "as", \.`as`,
                 """
                 With the administrator key: the user as whom calls are made, `{"uid", "token"?}`; null: no \
-                user; `{"variable": {…}}`: calls are made under rules that see exactly this object as `auth`, at \
-                most 16 KiB of JSON, and its `uid`, if it is a string, is the author of writes
+                user; `{"variable": {…}}`: calls are made under rules that see exactly this object as `auth`, and \
+                its `uid`, if it is a string, is the author of writes. The token and the variable have at most \
+                16 KiB of JSON
                 """))
 
         public struct Result: FieldObject, Hashable {

@@ -60,7 +60,9 @@ enum Identification {
             guard let uid = object["uid"]?.string, unknown == nil else { break }
             switch object["token"] {
             case nil: return .known(.user(Caller.User(uid: uid)))
-            case .object(let claims)?: return .known(.user(Caller.User(uid: uid, claims: claims)))
+            case .object(let claims)?:
+                guard isShort(claims) else { return .refused(.tokenTooLong(asBytesMax)) }
+                return .known(.user(Caller.User(uid: uid, claims: claims)))
             default: break
             }
         default: break
@@ -68,15 +70,15 @@ enum Identification {
         return .refused(.invalidAs)
     }
 
-    /// As much as an ID token: what onDisconnect keeps of it is bounded.
-    private static let variableBytesMax = 16 << 10
+    /// Of JSON, as much as an ID token: what listeners and onDisconnect keep of it is bounded.
+    private static let asBytesMax = 16 << 10
+
+    private static func isShort(_ members: JSONObject) -> Bool { EncodedJSON(.object(members)).count <= asBytesMax }
 
     /// `as: {"variable": …}`.
     private static func variable(_ object: JSONObject) -> Identification {
         guard object.count == 1, case .object(let members)? = object["variable"] else { return .refused(.invalidAs) }
-        guard EncodedJSON(.object(members)).count <= variableBytesMax else {
-            return .refused(.variableTooLong(variableBytesMax))
-        }
+        guard isShort(members) else { return .refused(.variableTooLong(asBytesMax)) }
         return .known(.variable(members))
     }
 }

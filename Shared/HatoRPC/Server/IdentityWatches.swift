@@ -13,6 +13,20 @@ struct IdentityWatches: Sendable {
         var isCallCredential = false
         /// The name of the method that was called.
         var method: String
+
+        /// What is kept of it. Each call with `as` has a caller of its own, of up to 16 KiB of JSON, and a connection
+        /// may have thousands of watches: what an administrator says of a caller is not compared with anything.
+        var kept: Identity {
+            var kept = self
+            switch caller {
+            case .variable: kept.caller = .variable([:])
+            case .user(var user) where user.kid == nil && user.expiresAt == nil:
+                user.claims = [:]
+                kept.caller = .user(user)
+            case .user, .nobody, .administrator, .service: break
+            }
+            return kept
+        }
     }
 
     private struct Watch {
@@ -33,7 +47,7 @@ struct IdentityWatches: Sendable {
     /// Returns the key to remove it with.
     mutating func add(_ identity: Identity, _ change: @escaping Change) -> UInt64 {
         lastKey += 1
-        watches[lastKey] = Watch(identity: identity, change: change)
+        watches[lastKey] = Watch(identity: identity.kept, change: change)
         if let end = identity.caller.expiresAt { ends.insert(lastKey, end) }
         return lastKey
     }

@@ -107,6 +107,13 @@ extension RPCError {
             "as", "The variable may have at most \(limit) bytes of JSON, e.g. {\"variable\": {\"role\": \"guest\"}}")
     }
 
+    static func tokenTooLong(_ limit: Int) -> RPCError {
+        invalidParams(
+            "as",
+            "The token may have at most \(limit) bytes of JSON, e.g. {\"uid\": \"alice\", "
+                + "\"token\": {\"email\": \"…\"}}")
+    }
+
     static let onlyForwardersMayUseFrom = permissionDenied(
         "Only a connection that forwards may use from: call session.forward first, with a service key that may")
 

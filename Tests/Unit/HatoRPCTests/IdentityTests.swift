@@ -91,6 +91,10 @@ struct IdentityTests {
         let tooLong = try await peer.call(
             "check.who", "{\"auth\":\"admin\",\"as\":{\"variable\":{\"a\":\"\(long)\"}}}")
         #expect(tooLong["error"]?["data"]?["parameter"] == "as")
+        let token = try await peer.call(
+            "check.who", "{\"auth\":\"admin\",\"as\":{\"uid\":\"anna\",\"token\":{\"a\":\"\(long)\"}}}")
+        #expect(token["error"]?["data"]?["parameter"] == "as")
+        #expect(token["error"]?["message"]?.string?.contains("at most 16384 bytes") == true)
         for credential in ["user-anna", "service", "gateway"] {
             let refused = try await peer.call("check.who", "{\"auth\":\"\(credential)\",\"as\":{\"variable\":{}}}")
             #expect(refused["error"]?["code"] == -32002, "\(credential)")

@@ -126,6 +126,32 @@ struct IdentityWatchesTests {
         #expect(watches.takeEnded { $0.uid == "anna" }.isEmpty)
     }
 
+    /// Each call has a variable or claims of its own.
+    @Test func whatAnAdministratorSaysOfACallerIsNotKept() {
+        let members: JSONObject = ["role": "guest", "rights": [1, 2, 3]]
+        func kept(_ caller: Caller) -> Caller {
+            IdentityWatches.Identity(caller: caller, method: "check.listen").kept.caller
+        }
+        #expect(kept(.variable(members)) == .variable([:]))
+        #expect(kept(.user(Caller.User(uid: "anna", claims: members))) == .user(Caller.User(uid: "anna")))
+        let signedIn = Caller.user(Caller.User(uid: "anna", claims: members, expiresAt: 9, kid: "k"))
+        #expect(kept(signedIn) == signedIn, "its session says whether it has ended")
+        #expect(kept(.administrator) == .administrator)
+    }
+
+    @Test func watchOfAVariableFollowsTheConnection() {
+        for isCallCredential in [true, false] {
+            var watches = IdentityWatches()
+            let identity = IdentityWatches.Identity(
+                caller: .variable(["role": "guest"]), isCallCredential: isCallCredential, method: "check.listen")
+            _ = watches.add(identity) { _, _ in }
+            let ended = watches.callerChanged(to: .nobody, isEnd: true).map(\.1)
+            #expect(ended == (isCallCredential ? [] : [.replaced(.nobody)]))
+            _ = watches.add(identity) { _, _ in }
+            #expect(watches.callerChanged(to: .nobody, isEnd: false).map(\.1).contains(.replaced(.nobody)))
+        }
+    }
+
     private func user(_ end: Int64) -> Caller { .user(Caller.User(uid: "anna", expiresAt: end)) }
 
     private func identity(_ end: Int64) -> IdentityWatches.Identity {
