@@ -54,6 +54,8 @@ public enum OpenRPC {
         let names = method.parameters.map(\.name)
         // Inline: common readers of OpenRPC resolve no references here.
         for (name, descriptor) in [("auth", auth), ("as", speaksAs), ("from", from)] where !names.contains(name) {
+            // It speaks for no user.
+            if name == "as", method.name == Session.Forward.method { continue }
             params.append(descriptor)
         }
         var description: JSONObject = [

@@ -8,6 +8,8 @@ final class ConnectionSession {
     private var identity = Caller.nobody
     /// Nil: the connection does not forward.
     private var forwarding: Forwarding?
+    /// Of calls without an address of their own; nil: the connection does not forward.
+    private var peerAddress: ForwardedAddress?
     /// `Authenticator.endings` when the identity was looked at last.
     private var endingsSeen: Int?
     /// The caller whose credential was shown first.
@@ -33,7 +35,9 @@ final class ConnectionSession {
         let auth = request.take("auth")
         let speaksAs = request.take("as")
         request.isByAdministrator = speaksAs != nil
-        do { request.forwarded = try Forwarding.address(of: request.take("from"), on: forwarding) } catch {
+        do {
+            request.forwarded = try Forwarding.address(of: request.take("from"), on: forwarding) ?? peerAddress
+        } catch {
             return .refused(error)
         }
         guard let auth else {
@@ -64,6 +68,7 @@ final class ConnectionSession {
     func forward(_ forwarding: Forwarding) -> Bool {
         guard state.server.admission.forwards(state.connection, from: forwarding.from?.client) else { return false }
         self.forwarding = forwarding
+        peerAddress = ForwardedAddress(ofPeer: state.connection)
         hasOwnSlot = true
         state.connection.forward(forwarding)
         return true

@@ -7,8 +7,14 @@ import HatoModel
 public final class ForwardedAddress: Sendable {
     /// As limits count it.
     public let client: ClientAddress
-    /// As it was given: at most 45 characters of an IP address.
+    /// As it was given, or as the socket has it: an IP address.
     let text: String
+
+    /// Of calls of a connection that forwards, without an address of their own: that of the socket.
+    init(ofPeer connection: RPCConnection) {
+        client = ClientAddress(forwardedBy: connection.socketAddress)
+        text = connection.remoteAddress
+    }
 
     /// Throws `RPCError` that names `from`.
     init(_ value: JSONValue) throws(RPCError) {

@@ -21,8 +21,8 @@ public struct RPCContext: Sendable {
     let sequence: UInt64
     /// The name of the client that is charged for the connection, when the request is that client's.
     let chargedClient: String?
-    /// The address of the client whose call is forwarded (`from` of the call, else of `session.forward`); nil: the call
-    /// is of the peer itself.
+    /// The address of the client whose call is forwarded (`from` of the call, else of `session.forward`, else that of
+    /// the socket); nil: the connection does not forward.
     public let forwarded: ForwardedAddress?
 
     /// The address of the client as limits count it.

@@ -18,13 +18,14 @@ struct CurrentRequest {
     var isByAdministrator = false
     /// The name of the service key that the connection or the call has shown.
     var service: String?
-    /// The address that stands for that of the socket; nil: none does.
+    /// The address of the client whose call is forwarded; nil: the connection does not forward.
     var forwarded: ForwardedAddress?
 
     /// - Parameter account: the client that is charged for the connection.
     func context(_ caller: Caller, _ connection: RPCConnection, _ account: ClientAccount) -> RPCContext {
         // When the identity of the connection has ended, the caller of its requests is no user.
-        let isOfAccount = !isCallCredential && !isByAdministrator && caller.uid != nil
+        let isUser = if case .user = caller { true } else { false }
+        let isOfAccount = !isCallCredential && !isByAdministrator && isUser
         return RPCContext(
             caller: caller, connection: connection, isCallCredential: isCallCredential,
             isByAdministrator: isByAdministrator, service: service, method: method.name, byteCount: byteCount,

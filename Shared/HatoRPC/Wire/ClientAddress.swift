@@ -20,8 +20,8 @@ public struct ClientAddress: Sendable, Hashable {
     public let site: String
     /// Whether the peer is on the same machine.
     public let isLoopback: Bool
-    /// Whether a connection that forwards has named it: it is no peer of this service, also when it is a loopback
-    /// address.
+    /// Whether it stands for a client of a connection that forwards: that is no peer of this service, also when it is
+    /// a loopback address.
     public let isForwarded: Bool
 
     /// Takes `192.0.2.1`, `2001:db8::1`, each also with a port (`192.0.2.1:80`, `[2001:db8::1]:80`); others stand for
@@ -58,6 +58,11 @@ public struct ClientAddress: Sendable, Hashable {
         } else {
             return nil
         }
+    }
+
+    /// The same address, for the calls that the peer there forwards without naming one.
+    init(forwardedBy peer: ClientAddress) {
+        (network, site, isLoopback, isForwarded) = (peer.network, peer.site, peer.isLoopback, true)
     }
 
     /// The longest IPv6 address in text, with an IPv4 address at its end (INET6_ADDRSTRLEN without NUL).

@@ -49,9 +49,15 @@ struct ForwardedCallTests {
                 #expect(await signIn(gateway, from: address)?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "\(address)")
             }
             #expect(await signIn(gateway, from: "2001:db8::8")?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "one /64")
-            for _ in 0..<3 {
-                #expect(await signIn(gateway, from: nil)?.reason == "INVALID_LOGIN_CREDENTIALS", "the socket's own")
-            }
+        }
+    }
+
+    /// A gateway that forgets `from` must not be without limits.
+    @Test func attemptsOfConnectionsThatForwardCountForTheSocketWithoutAnAddress() async throws {
+        try await with { gateway, _ in
+            for _ in 0..<2 { #expect(await signIn(gateway, from: nil)?.reason == "INVALID_LOGIN_CREDENTIALS") }
+            #expect(await signIn(gateway, from: nil)?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+            #expect(await signIn(gateway, from: "203.0.113.7")?.reason == "INVALID_LOGIN_CREDENTIALS")
         }
     }
 

@@ -209,6 +209,7 @@ import Testing
         }
         #expect(client(of: .nobody) == "address 192.0.2.1")
         #expect(client(of: .user(Caller.User(uid: "a"))) == "user a")
+        #expect(client(of: .variable(["uid": "a"])) == "address 192.0.2.1", "it is no user")
         #expect(client(of: .administrator) == nil)
         #expect(client(of: .user(Caller.User(uid: "a")), isByAdministrator: true) == nil)
     }

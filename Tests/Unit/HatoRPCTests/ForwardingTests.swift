@@ -34,6 +34,16 @@ struct ForwardingTests {
         await service.stop()
     }
 
+    /// A variable may have a uid, and is no user.
+    @Test func callsOfAConnectionThatIsAVariableCountForTheAddressTheyName() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("session.forward", #"{"auth":"admin"}"#)
+        _ = try await peer.call("session.authenticate", #"{"auth":"admin","as":{"variable":{"uid":"anna"}}}"#)
+        #expect(try await client(of: peer, #"{"from":"203.0.113.7"}"#) == counted(for: "203.0.113.7"))
+        await service.stop()
+    }
+
     @Test func theAddressOfTheConnectionIsThatOfTheLastForward() async throws {
         let service = try await TestService()
         let peer = try await service.peer()

@@ -116,7 +116,9 @@ struct LargeWrites: Sendable {
     /// - Parameter client: the client whose turns the connection takes in the queue.
     static func client(of write: Write, from client: String?) -> String? {
         if write.caller.isAdministrator || write.isByAdministrator { return nil }
-        return write.caller.uid.map { "user \($0)" } ?? client
+        // A variable is no user, whatever uid it has.
+        if case .user(let user) = write.caller { return "user \(user.uid)" }
+        return client
     }
 
     /// In the queue of the writer, so that the response comes after those of the writes before it.

@@ -232,4 +232,14 @@ import Testing
         #expect(RPCError(Inside()) == .internalError)
         #expect(RPCError(Known()).code == .notFound)
     }
+
+    @Test func parametersOfEveryCallAreListedWhereTheyAreTaken() {
+        let document = OpenRPC.document(title: "Service", version: "1", methods: Session.methods)
+        let methods: [JSONValue] = document["methods"]?.array ?? []
+        let names: [[String]] = methods.map { method in
+            (method["params"]?.array ?? []).compactMap { $0["name"]?.string }
+        }
+        // session.authenticate, session.end, session.forward
+        #expect(names == [["auth", "as", "from"], ["auth", "as", "from"], ["auth", "from"]])
+    }
 }
