@@ -20,7 +20,7 @@ struct TopicUpdate: Sendable {
     /// The state after the commits.
     var snapshot: any StoreSnapshot
     let bytesMax: Int
-    let wanted: Wanted
+    private(set) var wanted: Wanted
     /// Of a query: before `work` as of the state before the commits, then as of the snapshot.
     var window: QueryWindow?
 
@@ -29,7 +29,7 @@ struct TopicUpdate: Sendable {
     var queued: Topic.Queued { Topic.Queued(wanted: wanted, window: window, isLong: hasManyChanges) }
 
     /// The members of a notification; nil when there is nothing to send. When this throws, the window is as it was, or
-    /// has been moved already: moving it again changes nothing.
+    /// all is wanted anew.
     mutating func work(_ meter: ReadingMeter? = nil) throws -> EncodedJSON? {
         let reading = NodeReading(database, in: snapshot, bytesMax: bytesMax, meter: meter)
         guard case .changes(let notes) = wanted else {
@@ -47,9 +47,12 @@ struct TopicUpdate: Sendable {
         do {
             moved.plan = QueryPlan(query, at: key.path, in: database.indexes)
             let members: EncodedJSON?
-            switch try moved.apply(notes.flatMap(\.changes), reading: reading.runner) {
+            switch try moved.apply(commits: notes.map(\.changes), reading: reading.runner) {
             case .nothing: members = nil
-            case .fresh: members = try EventMembers.whole(key, reading, moved)
+            case .fresh:
+                // The window is that of now: applied again, the changes would show nothing.
+                wanted = .anew
+                members = try EventMembers.whole(key, reading, moved)
             case .events(let events): members = EventMembers.encode(version: last.version, events)
             }
             window = moved

@@ -4,8 +4,7 @@ public import HatoModel
 ///
 /// It keeps only the keys and sort values that the query needs: nothing for a query that selects every child, keys for
 /// a range, keys and sort values for a limit, of slightly more children than are visible. After `apply` it equals the
-/// result of the query on the state with which it was applied; the event leads from the previous state to that one.
-/// to that one.
+/// result of the query on the state with which it was applied; the events lead from the previous state to that one.
 public struct QueryWindow: Sendable {
     /// The query.
     public let query: TreeQuery
@@ -81,25 +80,101 @@ public struct QueryWindow: Sendable {
         return try runner.sortKeys(query, at: path, by: plan)
     }
 
-    /// Applies the changes of one or more commits, in order, and returns the update for listeners.
+    /// Applies commits, in order, and returns the update for listeners.
+    ///
+    /// Where there is a limit, or every child is selected, commits have events of their own, as far as the state after
+    /// the last of them says what was there between. They are merged when several wrote the same child, and when they
+    /// are many or large; from there on when a child becomes visible that is written again, or must be read.
     ///
     /// - Parameter runner: reads the state after the last of these commits.
     /// - Throws: the errors of the runner; the window is then unchanged.
-    public mutating func apply(_ changes: [PathChange], reading runner: QueryRunner) throws -> ListenerUpdate {
+    public mutating func apply(commits: [[PathChange]], reading runner: QueryRunner) throws -> ListenerUpdate {
+        guard let apart = apart(commits) else { return try apply(Array(commits.joined()), reading: runner) }
+        let before = content
+        do {
+            let events = try events(of: apart, runner)
+            return events.isEmpty ? .nothing : .events(events)
+        } catch {
+            content = before
+            guard case TreeError.tooBig = error else { throw error }
+            return try apply(Array(commits.joined()), reading: runner)
+        }
+    }
+
+    private mutating func events(of commits: [TouchedChildren], _ runner: QueryRunner) throws -> [ListenerEvent] {
+        let bytesMax = min(Self.apartBytesMax, runner.bytesMax)
+        var reading = ChangeReading(path: path, nodes: runner.nodes, bytesMax: bytesMax)
+        var events: [ListenerEvent] = []
+        var later = Set(commits.flatMap(\.keys))
+        for (index, touched) in commits.enumerated() {
+            later.subtract(touched.keys)
+            if let changed = try apply(touched, before: later, runner, &reading) {
+                if let event = ListenerEvent(changed) { events.append(event) }
+                continue
+            }
+            let rest = TouchedChildren(merging: commits[index...])
+            if let changed = try apply(rest, before: [], runner, &reading), let event = ListenerEvent(changed) {
+                events.append(event)
+            }
+            break
+        }
+        return events
+    }
+
+    /// More commits at once are always merged: a listener needs no more events than it can show.
+    private static let apartMax = 32
+    /// Kept children that are copied for all of the commits; beyond, they are merged.
+    private static let apartCopiesMax = 8_192
+    /// Bytes of the events of all of the commits; beyond, they are merged.
+    private static let apartBytesMax = 256 << 10
+
+    /// What each commit wrote; nil when they must be merged.
+    private func apart(_ commits: [[PathChange]]) -> [TouchedChildren]? {
+        guard 2...Self.apartMax ~= commits.count else { return nil }
+        switch content {
+        case .keys: return nil
+        case .sortKeys(let sortKeys) where sortKeys.count * commits.count > Self.apartCopiesMax: return nil
+        case .sortKeys, .everything: break
+        }
+        var keys: Set<TreeKey> = []
+        var all: [TouchedChildren] = []
+        for commit in commits {
+            guard let touched = touched(by: commit), keys.isDisjoint(with: touched.keys) else { return nil }
+            keys.formUnion(touched.keys)
+            all.append(touched)
+        }
+        return all
+    }
+
+    /// The children that commits wrote in; nil when the whole collection changed.
+    private func touched(by changes: [PathChange]) -> TouchedChildren? {
         var touched = TouchedChildren()
         for change in changes {
             if change.path.isAtOrAbove(path) {
-                guard hasChanged(change) else { continue }
-                content = try read(runner)
-                return .fresh
+                if hasChanged(change) { return nil }
+                continue
             }
             guard let relative = change.path.relative(to: path) else { continue }
             guard let key = relative.keys.first else { continue }  // the collection's own priority
             touched.add(key, change.settledPath.relative(to: path) ?? .root)
         }
+        return touched
+    }
+
+    /// Applies the changes of one or more commits, in order, as one, and returns the update for listeners.
+    ///
+    /// - Parameter runner: reads the state after the last of these commits.
+    /// - Throws: the errors of the runner; the window is then unchanged.
+    public mutating func apply(_ changes: [PathChange], reading runner: QueryRunner) throws -> ListenerUpdate {
+        guard let touched = touched(by: changes) else {
+            content = try read(runner)
+            return .fresh
+        }
         guard !touched.keys.isEmpty else { return .nothing }
         do {
-            return ListenerEvent(try apply(touched, runner)).map { .events([$0]) } ?? .nothing
+            var reading = ChangeReading(path: path, nodes: runner.nodes, bytesMax: runner.bytesMax)
+            let changed = try apply(touched, before: [], runner, &reading)
+            return changed.flatMap { ListenerEvent($0) }.map { .events([$0]) } ?? .nothing
         } catch TreeError.tooBig {
             // The whole value can be written without building nodes, and the writer detects when it is too big.
             content = try read(runner)
@@ -107,8 +182,12 @@ public struct QueryWindow: Sendable {
         }
     }
 
-    private mutating func apply(_ touched: TouchedChildren, _ runner: QueryRunner) throws -> [Change] {
-        var reading = ChangeReading(path: path, nodes: runner.nodes, bytesMax: runner.bytesMax)
+    /// - Parameter later: children that later commits wrote, of which the state is that after those.
+    /// - Returns: nil, and the window is unchanged, when one of these, or one that would have to be read, becomes
+    ///   visible.
+    private mutating func apply(
+        _ touched: TouchedChildren, before later: Set<TreeKey>, _ runner: QueryRunner, _ reading: inout ChangeReading
+    ) throws -> [Change]? {
         switch content {
         case .everything: return try touched.keys.flatMap { key in try reading.changes(of: key, touched) }
         case .keys(var keys):
@@ -119,7 +198,11 @@ public struct QueryWindow: Sendable {
             keyBytes += Self.byteCount(of: moves.come) - Self.byteCount(of: moves.left)
             content = .keys(keys)
             return moves.changed
-        case .sortKeys(let sortKeys): return try move(sortKeys, touched, runner, &reading)
+        case .sortKeys(let sortKeys):
+            guard let (moved, shift) = try move(sortKeys, touched, before: later, runner) else { return nil }
+            let changed = try reading.changes(shift, touched)
+            content = .sortKeys(moved)
+            return changed
         }
     }
 
@@ -159,29 +242,27 @@ public struct QueryWindow: Sendable {
 
     // MARK: A limit
 
+    /// The children after these writes, and what changes about the visible ones; nil as of `apply`.
     private mutating func move(
-        _ old: WindowChildren, _ touched: TouchedChildren, _ runner: QueryRunner, _ reading: inout ChangeReading
-    ) throws -> [Change] {
+        _ old: WindowChildren, _ touched: TouchedChildren, before later: Set<TreeKey>, _ runner: QueryRunner
+    ) throws -> (WindowChildren, WindowChildren.Shift)? {
         var moved: [TreeKey: SortKey?] = [:]
         for key in touched.keys {
             let sortKey = try runner.sortKey(of: key, at: path, in: query)
             moved.updateValue(sortKey.flatMap { query.contains($0) ? $0 : nil }, forKey: key)
         }
         var new = old
-        let changed: [Change]
         if let shift = new.move(moved) {
-            changed = try reading.changes(shift, touched)
-        } else {
-            if let missing = new.missing(in: query, after: old) {
-                new = new.with(try runner.sortKeys(missing, at: path, by: plan, sortKeyBytesMax: runner.bytesMax))
-            } else {
-                guard case .sortKeys(let read) = try read(runner) else { return [] }
-                new = read
-            }
-            changed = try reading.changes(Self.shift(from: old.visible, to: new.visible, touched), touched)
+            return shift.shown.contains { later.contains($0.sortKey.key) } ? nil : (new, shift)
         }
-        content = .sortKeys(new)
-        return changed
+        guard later.isEmpty else { return nil }
+        if let missing = new.missing(in: query, after: old) {
+            new = new.with(try runner.sortKeys(missing, at: path, by: plan, sortKeyBytesMax: runner.bytesMax))
+        } else {
+            guard case .sortKeys(let read) = try read(runner) else { return (old, WindowChildren.Shift()) }
+            new = read
+        }
+        return (new, Self.shift(from: old.visible, to: new.visible, touched))
     }
 
     /// The same for two windows without further information.
@@ -261,6 +342,16 @@ private struct TouchedChildren {
         paths.append(path)
         pathsByKey[key] = paths.count > Self.pathsMax ? [TreePath(uncheckedKeys: [key])] : paths
     }
+
+    /// What several commits wrote that have no child in common.
+    init(merging commits: ArraySlice<TouchedChildren>) {
+        for touched in commits {
+            keys += touched.keys
+            pathsByKey.merge(touched.pathsByKey) { first, _ in first }
+        }
+    }
+
+    init() {}
 
     /// The written paths in a child, none below another.
     func paths(in key: TreeKey) -> [TreePath] { pathsByKey[key] ?? [] }

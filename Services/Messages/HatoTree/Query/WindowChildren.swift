@@ -45,6 +45,9 @@ struct WindowChildren: Sendable {
 
     private var isFirst: Bool { if case .first = limit { true } else { false } }
 
+    /// Kept children.
+    var count: Int { sortKeys.count }
+
     /// The visible children in query order.
     var visible: ArraySlice<SortKey> { isFirst ? sortKeys.prefix(limit.count) : sortKeys.suffix(limit.count) }
 

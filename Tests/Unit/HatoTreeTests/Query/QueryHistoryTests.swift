@@ -89,6 +89,39 @@ import Testing
         }
     }
 
+    /// Each event of commits that become durable together leads to a state that one of them made, in their order.
+    @Test(arguments: seeds)
+    func commitsOfOneSyncAreNeverSplit(seed: UInt64) throws {
+        var history = RandomHistory(seed)
+        try history.tree.adopt(Self.rules)
+        try history.tree.build()
+        let room = try TreePath("/c/a")
+        let names = RandomTree.keys + (100..<112).map { "k\($0)" }
+        var listeners: [WindowClient] = []
+        var earlierEvents = 0
+        for step in 0..<200 {
+            var commits: [[PathChange]] = []
+            var states: [TreeNode] = []
+            for _ in 0..<history.random.pick([1, 2, 3, 4, 40]) {
+                var values: JSONObject = [:]
+                for _ in 0..<history.random.pick([1, 1, 1, 2]) {
+                    values[history.random.pick(names)] =
+                        history.random.chance(1, in: 3) ? .null : history.data.value(depth: 1)
+                }
+                commits.append(try history.tree.apply(.update(values, at: room)))
+                states.append(history.tree.model.node(at: room))
+            }
+            for index in listeners.indices {
+                earlierEvents += try listeners[index].hear(commits: commits, states, history.tree)
+                let problem = listeners[index].problem(history.tree)
+                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "")")
+            }
+            if listeners.count > 12 { listeners.removeFirst() }
+            if step % 5 == 0 { listeners.append(try WindowClient(history.data.query(), at: room, history.tree)) }
+        }
+        #expect(earlierEvents > 0)
+    }
+
     @Test(arguments: seeds)
     func listenersOfNodesSeeWhatTheTreeHolds(seed: UInt64) throws {
         var history = RandomHistory(seed)
@@ -190,6 +223,9 @@ struct RandomHistory {
     }
 }
 
+/// A state that was shown, and that no commit made.
+struct SplitCommit: Error, CustomStringConvertible { let description: String }
+
 /// A client that listens to a query.
 struct WindowClient {
     var window: QueryWindow
@@ -206,6 +242,26 @@ struct WindowClient {
 
     mutating func hear(_ changes: [PathChange], _ tree: IndexedTree) throws {
         try hear(window.apply(changes, reading: tree.runner), tree)
+    }
+
+    /// - Parameter states: of the collection, after each of the commits.
+    /// - Returns: the number of events before the last one.
+    mutating func hear(commits: [[PathChange]], _ states: [TreeNode], _ tree: IndexedTree) throws -> Int {
+        let update = try window.apply(commits: commits, reading: tree.runner)
+        guard case .events(let events) = update, events.count > 1 else {
+            try hear(update, tree)
+            return 0
+        }
+        var rest = states[...]
+        for event in events {
+            try hear(.events([event]), tree)
+            let shown = client.children
+            guard let index = rest.firstIndex(where: { window.query.select(from: $0) == shown }) else {
+                throw SplitCommit(description: "\(window.query.json): \(shown.map(Self.text))")
+            }
+            rest = rest[index...]
+        }
+        return events.count - 1
     }
 
     private mutating func hear(_ update: ListenerUpdate, _ tree: IndexedTree) throws {

@@ -21,7 +21,14 @@ import Testing
         }
 
         mutating func hear(_ changes: [PathChange]) throws -> String {
-            let update = try window.apply(changes, reading: tree.runner)
+            try text(of: window.apply(changes, reading: tree.runner))
+        }
+
+        mutating func hear(commits: [[PathChange]]) throws -> String {
+            try text(of: window.apply(commits: commits, reading: tree.runner))
+        }
+
+        private func text(of update: ListenerUpdate) -> String {
             guard case .events(let events) = update else { return update == .fresh ? "fresh" : "nothing" }
             var writer = JSONWriter()
             for event in events { event.write(to: &writer) }
@@ -72,6 +79,68 @@ import Testing
         #expect(
             try world.hear(changes)
                 == #"{"type":"patch","path":"/","data":{"b":null,"c/text":"x","e":{"date":5}}}"#)
+    }
+
+    @Test func commitsOfOneSyncThatWriteDifferentChildrenHaveEventsOfTheirOwn() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        let commits = [
+            try world.tree.set("/m/d", ["date": 4]), try world.tree.set("/m/x", ["date": 0]),
+            try world.tree.set("/m/e", ["date": 5]),
+        ]
+        #expect(
+            try world.hear(commits: commits)
+                == #"{"type":"patch","path":"/","data":{"b":null,"d":{"date":4}}}"#
+                + #",{"type":"patch","path":"/","data":{"c":null,"e":{"date":5}}}"#)
+    }
+
+    @Test func commitsAreMergedFromAChildOnThatIsWrittenAgain() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        // "a" comes into view by the second commit, and is written by the third.
+        let commits = [
+            try world.tree.set("/m/c/text", "x"), try world.tree.set("/m/b", .null),
+            try world.tree.set("/m/a/text", "y"),
+        ]
+        #expect(
+            try world.hear(commits: commits)
+                == #"{"type":"put","path":"/c/text","data":"x"}"#
+                + #",{"type":"patch","path":"/","data":{"b":null,"a":{"date":1,"text":"y"}}}"#)
+    }
+
+    @Test func largeCommitsOfOneSyncAreMerged() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 1])
+        let text = JSONValue.string(String(repeating: "x", count: 100_000))
+        let commits = try (4...7).map { try world.tree.set("/m/d\($0)", ["date": .number(Double($0)), "text": text]) }
+        let shown = try world.hear(commits: commits)
+        #expect(shown.hasPrefix(#"{"type":"patch","path":"/","data":{"c":null,"d7":{"date":7"#))
+        #expect(!shown.contains("d6"))
+    }
+
+    @Test func commitsOfOneSyncAreMergedForALargeWindow() throws {
+        var world = try World(
+            .object(JSONObject(uniqueMembers: (0..<5_000).map { .init("k\($0)", ["date": 1]) })),
+            ["orderBy": "date", "limitToLast": 5_000])
+        let commits = try (0..<3).map { try world.tree.set("/m/z\($0)", ["date": 2]) }
+        #expect(try world.hear(commits: commits).ranges(of: "patch").count == 1)
+    }
+
+    @Test func windowIsAsBeforeWhenAReaderFailsBetweenCommits() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        let commits = [try world.tree.set("/m/d", ["date": 4]), try world.tree.set("/m/e", ["date": 5])]
+        var failures = 0
+        for rows in 0..<12 {
+            let reader = MeteredReader(world.tree.rows, ReadingMeter(rows: rows, bytes: .max))
+            let runner = QueryRunner(reader, codec: world.tree.codec, indexCodec: world.tree.indexCodec)
+            var (failing, fresh) = (world.window, world.window)
+            do {
+                _ = try failing.apply(commits: commits, reading: runner)
+            } catch is ReadingMeter.Exhausted {
+                failures += 1
+                #expect(
+                    try failing.apply(commits: commits, reading: world.tree.runner)
+                        == fresh.apply(commits: commits, reading: world.tree.runner))
+            }
+        }
+        #expect(failures > 1)
     }
 
     @Test func rangeKeepsNoSortValuesAndReportsAddedAndRemovedChildren() throws {
