@@ -48,6 +48,7 @@ enum AuthRequests {
 /// What a response says, read without decoding all of it.
 enum ResponseText {
     static let refreshToken = pattern("refreshToken")
+    static let refreshTokenOfFirebase = pattern("refresh_token")
     static let idToken = pattern("idToken")
     static let after = pattern("after")
 

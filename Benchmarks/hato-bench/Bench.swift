@@ -6,7 +6,7 @@ import HatoTesting
 struct Bench {
     /// The parts, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread, auth
+        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread, auth, gateway
         case largeRoom = "large-room"
         case moving, push
         case pushMemory = "push-memory"
@@ -70,6 +70,7 @@ struct Bench {
                     try await UnreadBench(settings: settings, stack: $0).rows()
                 }.rows
             case .auth: try await AuthBench(settings: settings).measure(&table)
+            case .gateway: try await GatewayBench(settings: settings).measure(&table)
             case .largeRoom: try await onTwoChatStacks(&table)
             case .push: try await PushBench(settings: settings).measure(&table)
             case .pushMemory: try await WaitingBench(settings: settings).measure(&table)

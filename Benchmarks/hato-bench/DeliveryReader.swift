@@ -7,6 +7,9 @@ struct DeliveryReader {
     /// The digits of the time at the beginning of a text.
     private static let digits = 20
 
+    /// Nanoseconds; connections that send more than posts are never silent.
+    private static let patience: UInt64 = 120_000_000_000
+
     private struct Listener {
         var posts = 0
         /// The end of the bytes read so far, which may be half a marker.
@@ -41,6 +44,7 @@ struct DeliveryReader {
         var ready: [Int] = []
         while missing > 0 {
             try set.wait(&ready)
+            guard Clock.now() - start < Self.patience else { throw BenchError("\(missing) listeners lack a post") }
             for index in ready {
                 let before = listeners[index].posts
                 try read(index)

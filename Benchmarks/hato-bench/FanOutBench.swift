@@ -1,7 +1,6 @@
 import HatoModel
 import HatoRPC
 import HatoTesting
-import Synchronization
 
 /// One room with 100 listeners and one with 1,000: the delay of a post at the listeners, and the deliveries a second in
 /// a burst.
@@ -44,7 +43,8 @@ struct FanOutBench: Sendable {
             }
         }
         let writer = stack.client(.messages, as: .user(idToken: token))
-        _ = try await deliveries(of: room.burstPosts / 10, to: sockets) { try await burst($0, room, writer) }
+        let fan = FanOut(room: room.name, postsPerSecond: Self.postsPerSecond, writer: writer)
+        _ = try await fan.burst(of: room.burstPosts / 10, to: sockets)
         var bare: [Window] = []
         var paced: [Window] = []
         var bursts: [Window] = []
@@ -53,9 +53,8 @@ struct FanOutBench: Sendable {
             let floor = BareFanOut(
                 listeners: room.listeners, posts: posts, postsPerSecond: Self.postsPerSecond)
             bare.append(try await floor.window())
-            paced.append(try await deliveries(of: posts, to: sockets) { try await pace($0, room, writer) })
-            bursts.append(
-                try await deliveries(of: room.burstPosts, to: sockets) { try await burst($0, room, writer) })
+            paced.append(try await fan.paced(posts, to: sockets))
+            bursts.append(try await fan.burst(of: room.burstPosts, to: sockets))
         }
         let listeners = "\(Figure.text(Double(room.listeners))) listeners"
         let load = "\(Self.postsPerSecond) posts/s to \(listeners)"
@@ -67,51 +66,5 @@ struct FanOutBench: Sendable {
             Window(mediansOf: bursts), "deliveries/s", goals: [Goal(.value, .atLeast(100_000))])
         for socket in sockets { socket.close() }
         await writer.close()
-    }
-
-    /// The delays of so many posts at the listeners.
-    private func deliveries(
-        of posts: Int, to sockets: [RawSocket], _ write: (Int) async throws -> Void
-    ) async throws -> Window {
-        async let window = Blocking.run {
-            var reader = try DeliveryReader(sockets)
-            return try reader.window(of: posts)
-        }
-        try await write(posts)
-        return try await window
-    }
-
-    /// Each post at its time, however long the one before it took.
-    private func pace(_ posts: Int, _ room: Room, _ writer: RPCClient) async throws {
-        let clock = ContinuousClock()
-        let start = clock.now
-        for number in 0..<posts {
-            try await Task.sleep(until: start + .milliseconds(number * 1_000 / Self.postsPerSecond), clock: clock)
-            let params: JSONObject = [
-                "path": .string("/chats/\(room.name)/messages"),
-                "value": ChatRequests.message(number, text: DeliveryReader.text()),
-            ]
-            _ = try await writer.call(method: Messages.Push.method, params: params)
-        }
-    }
-
-    /// All at once; ends when all have a response.
-    private func burst(_ posts: Int, _ room: Room, _ writer: RPCClient) async throws {
-        let requests = (0..<posts).map {
-            ChatRequests.push(room: room.name, ChatRequests.message($0, text: DeliveryReader.text()))
-        }
-        let missing = Atomic(posts)
-        let failure = Mutex<BenchError?>(nil)
-        await withCheckedContinuation { continuation in
-            for request in requests {
-                writer.send(method: Messages.Push.method, params: request) { result in
-                    if case .failure(let error) = result { failure.withLock { $0 = BenchError("push: \(error)") } }
-                    if missing.wrappingSubtract(1, ordering: .sequentiallyConsistent).newValue == 0 {
-                        continuation.resume()
-                    }
-                }
-            }
-        }
-        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 }

@@ -110,6 +110,18 @@ struct RawSocket: Sendable {
         return count
     }
 
+    /// A read that waits longer fails.
+    func limitWaiting(seconds: Int) {
+        var time = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// Whether the peer has reset the connection.
+    var hasEnded: Bool {
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
     /// Ends both directions; a waiting read returns.
     func end() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 

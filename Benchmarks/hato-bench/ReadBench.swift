@@ -11,7 +11,7 @@ struct ReadBench: Sendable {
 
     func rows() async throws -> Table {
         var table = Table()
-        try await fill()
+        try await fill(Self.room)
         let token = try await stack.newUser().idToken
         let (settings, port) = (settings, stack.configuration(.messages).port)
         let floor = try await Blocking.run { try Floors.wakeUp(seconds: settings.seconds) }
@@ -55,7 +55,8 @@ struct ReadBench: Sendable {
         }
     }
 
-    private func fill() async throws {
+    /// Makes the large room.
+    func fill(_ room: String) async throws {
         let client = stack.client(.messages, as: .administrator)
         let page = 1_000
         let start = Clock.now()
@@ -64,7 +65,7 @@ struct ReadBench: Sendable {
             for number in first..<min(first + page, settings.roomSize) {
                 values.append("m\(10_000_000 + number)", ChatRequests.message(number))
             }
-            let params: JSONObject = ["path": .string("/chats/\(Self.room)/messages"), "values": .object(values)]
+            let params: JSONObject = ["path": .string("/chats/\(room)/messages"), "values": .object(values)]
             _ = try await client.call(method: Messages.Update.method, params: params)
         }
         await client.close()

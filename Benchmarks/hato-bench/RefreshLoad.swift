@@ -2,26 +2,46 @@ import HatoModel
 
 /// A client that refreshes, each time with the refresh token of its last response: a token is good once.
 struct RefreshClient {
-    let socket: RawSocket
-    private(set) var request: [UInt8]
-
-    init(port: Int, _ session: Auth.Session) throws {
-        socket = try RawSocket(port: port)
-        request = Self.line(Array(session.refreshToken.utf8))
+    enum Wire: Sendable {
+        /// A line of the service.
+        case line
+        /// Firebase's request, at a gateway.
+        case http
     }
 
-    /// - Parameter line: the response to `request`.
-    mutating func take(_ line: UnsafeRawBufferPointer) throws {
-        guard let token = ResponseText.member(ResponseText.refreshToken, of: line) else {
-            throw BenchError("\(Auth.Refresh.method): \(String(decoding: line, as: UTF8.self))")
+    let socket: RawSocket
+    private let wire: Wire
+    private(set) var request: [UInt8]
+
+    init(port: Int, _ session: Auth.Session, over wire: Wire = .line) throws {
+        socket = try RawSocket(port: port)
+        self.wire = wire
+        request = Self.request(Array(session.refreshToken.utf8), wire)
+    }
+
+    func isComplete(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+        switch wire {
+        case .line: bytes.place(of: UInt8(ascii: "\n")) != nil
+        case .http: try Framing.http.first(of: bytes) != nil
         }
-        request = Self.line(token)
+    }
+
+    /// - Parameter response: to `request`.
+    mutating func take(_ response: UnsafeRawBufferPointer) throws {
+        let name = wire == .line ? ResponseText.refreshToken : ResponseText.refreshTokenOfFirebase
+        guard let token = ResponseText.member(name, of: response) else {
+            throw BenchError("\(Auth.Refresh.method): \(String(decoding: response, as: UTF8.self))")
+        }
+        request = Self.request(token, wire)
     }
 
     private static let begin = Array("{\"refreshToken\":\"".utf8)
 
-    private static func line(_ token: [UInt8]) -> [UInt8] {
-        ChatRequests.line(Auth.Refresh.method, begin + token + Array("\"}".utf8))
+    private static func request(_ token: [UInt8], _ wire: Wire) -> [UInt8] {
+        switch wire {
+        case .line: ChatRequests.line(Auth.Refresh.method, begin + token + Array("\"}".utf8))
+        case .http: FirebaseRequests.refresh(token)
+        }
     }
 }
 
@@ -42,8 +62,10 @@ struct RefreshLoad {
     private(set) var idTokens: [String] = []
     private let keepsIDTokens: Bool
 
-    init(port: Int, _ sessions: [Auth.Session], keepsIDTokens: Bool = false) throws {
-        lanes = try sessions.map { Lane(client: try RefreshClient(port: port, $0)) }
+    init(
+        port: Int, _ sessions: [Auth.Session], over wire: RefreshClient.Wire = .line, keepsIDTokens: Bool = false
+    ) throws {
+        lanes = try sessions.map { Lane(client: try RefreshClient(port: port, $0, over: wire)) }
         set = try SocketSet(lanes.map(\.client.socket))
         self.keepsIDTokens = keepsIDTokens
     }
@@ -83,17 +105,15 @@ struct RefreshLoad {
     private mutating func receive(_ index: Int) throws -> Bool {
         let count = try lanes[index].client.socket.receive(into: buffer.bytes)
         let bytes = UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])
-        guard bytes.place(of: UInt8(ascii: "\n")) != nil else {
-            lanes[index].begun += bytes
-            return false
-        }
-        if lanes[index].begun.isEmpty {
+        if lanes[index].begun.isEmpty, try lanes[index].client.isComplete(bytes) {
             try take(bytes, index)
-        } else {
-            let whole = lanes[index].begun + bytes
-            try whole.withUnsafeBytes { try take($0, index) }
-            lanes[index].begun.removeAll(keepingCapacity: true)
+            return true
         }
+        lanes[index].begun += bytes
+        let whole = lanes[index].begun
+        guard try whole.withUnsafeBytes({ try lanes[index].client.isComplete($0) }) else { return false }
+        try whole.withUnsafeBytes { try take($0, index) }
+        lanes[index].begun.removeAll(keepingCapacity: true)
         return true
     }
 
