@@ -203,6 +203,7 @@ let package = Package(
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules", "HatoTesting"]),
         unitTests(of: "HatoFirebase", ["HatoModel"]),
+        unitTests(of: "HatoGateway", ["HatoModel"]),
         unitTests(of: "HatoIdentity", ["HatoModel", "HatoTesting", crypto]),
         unitTests(
             of: "HatoMessages",

@@ -23,6 +23,15 @@ struct WrongInputs {
         Case("hato-auth serve --data @/file", 78, "setting data", "@/file is a file; give a folder"),
         Case("hato-messages serve --auth 127.0.0.1:1 --data @/file/below", 78, "setting data", "not a directory"),
         Case("hato-notifier serve --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
+        Case(
+            "hato-gateway serve --outgoing-key-file @/key --trusted-proxies 10.0.0.1/8", 78,
+            "setting trusted-proxies: \"10.0.0.1/8\" has bits behind its prefix: give 10.0.0.0/8, or 10.0.0.1 alone"),
+        Case(
+            "hato-gateway serve --outgoing-key-file @/key --trusted-proxies nginx", 78,
+            "setting trusted-proxies: \"nginx\" is no IP address; give addresses and networks, e.g. 10.0.0.0/8,"),
+        Case(
+            "hato-gateway serve --outgoing-key-file @/key --origins chat.example.com", 78,
+            "setting origins: \"chat.example.com\" is no origin; give SCHEME://HOST", "e.g. https://chat.example.com"),
         Case("hato-dev --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
         Case(
             "hato-dev --ephemeral --data @/new", 78, "settings ephemeral and data (flag) contradict"),
@@ -144,7 +153,9 @@ struct WrongInputs {
         let folder = try TemporaryFolder()
         let apps = "default:\n  apns: {key-file: open, key-id: ABC1234567, team-id: DEF1234567, topic: a.b}\n"
         let none = "no key, no certificate"
-        for (name, mode, text) in [("file", 0o600, none), ("open", 0o644, none), ("apps", 0o600, apps)] {
+        let key = String(repeating: "k", count: 40)
+        let files = [("file", 0o600, none), ("open", 0o644, none), ("apps", 0o600, apps), ("key", 0o600, key)]
+        for (name, mode, text) in files {
             let path = try folder.write(name, text)
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
         }

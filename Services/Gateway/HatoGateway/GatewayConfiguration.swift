@@ -17,6 +17,10 @@ public struct GatewayConfiguration: Sendable {
     public var forwardKey: String
     /// Which database a namespace names.
     public var namespaces = NamespaceTable()
+    /// The proxies whose `X-Forwarded-For` names the address of a client.
+    public var trustedProxies = TrustedProxies.none
+    /// The pages whose scripts may call it.
+    public var origins = AllowedOrigins.any
     /// What clients may make it hold, and its times.
     public var limits = GatewayLimits()
     /// Milliseconds since 1970.

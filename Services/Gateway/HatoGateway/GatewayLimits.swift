@@ -11,10 +11,16 @@ public struct GatewayLimits: Limits {
     public var callBytesMax = 128 << 20
     /// Bytes of requests and messages that are not complete, for each event loop.
     public var heldBytesMax = 256 << 20
+    /// The part of them that clients of one address take.
+    public var heldBytesPerAddressMax = 64 << 20
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections of clients.
     public var connectionsMax = 12_288
+    /// Connections of one address, of IPv6 its /64; behind a trusted proxy, its requests under way.
+    public var connectionsPerAddressMax = 2_048
+    /// Requests of one address a second; 0: any number.
+    public var requestsPerAddressSecondMax = 1_000
     /// Bytes of the head of a request.
     public var headBytesMax = 32 << 10
     /// Milliseconds in which a head must be complete.
@@ -40,6 +46,14 @@ public struct GatewayLimits: Limits {
     public static let all: [Limit<GatewayLimits>] = [
         Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
         Limit(
+            "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,
+            "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy; "
+                + "requests beyond get 429"),
+        Limit(
+            "requests-per-address-second-max", \.requestsPerAddressSecondMax, 0...1_000_000,
+            "requests of one address a second, of IPv6 its /64, and at once those of ten seconds; more get 429; "
+                + "0: any number, as for clients on this machine without a trusted proxy"),
+        Limit(
             "shared-wires-max", \.sharedWiresMax, 1...64,
             "connections to messages that single requests share, for each event loop"),
         Limit(
@@ -51,6 +65,9 @@ public struct GatewayLimits: Limits {
         Limit(
             "held-bytes-max", \.heldBytesMax, 1 << 20...1 << 36,
             "bytes of requests and messages that are not complete, for each event loop; further ones are refused"),
+        Limit(
+            "held-bytes-per-address-max", \.heldBytesPerAddressMax, 1 << 20...1 << 36,
+            "the part of them that one address takes, of IPv6 its /64"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit("head-bytes-max", \.headBytesMax, 1_024...1 << 20, "bytes of the head of a request"),
         Limit("head-ms-max", \.headMsMax, 1...3_600_000, "milliseconds in which the head of a request must be there"),

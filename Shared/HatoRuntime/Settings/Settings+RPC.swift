@@ -62,15 +62,16 @@ extension ServiceProcess.Start {
         configuration.host = settings["host"]
         configuration.port = settings.integer("port")
         configuration.limits = ServeSettings.limits(settings)
-        if let openFiles {
-            configuration.limits.connectionsMax = min(configuration.limits.connectionsMax, openFiles.connectionsMax)
-        }
+        configuration.limits.connectionsMax = connectionsMax(wanted: configuration.limits.connectionsMax)
         configuration.loops = max(1, settings.integer(ServeSettings.eventLoops.name))
         configuration.metrics = metricsText
         configuration.settings = { [settings] in settings.shownAsJSON }
         configuration.tls = try serverTLS()
         return configuration
     }
+
+    /// So many connections as are wanted, and as the limit of open files allows.
+    public func connectionsMax(wanted: Int) -> Int { min(wanted, openFiles?.connectionsMax ?? wanted) }
 
     /// The files of TLS from the settings; nil: plain connections. Throws `SettingsError` when only half of TLS is
     /// given.

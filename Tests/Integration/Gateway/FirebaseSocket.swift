@@ -5,14 +5,24 @@ import HatoTesting
 struct FirebaseSocket {
     private let socket: PlainSocket
 
-    init(_ stack: GatewayStack, target: String = "/.ws?v=5&ns=hato") throws {
-        socket = try PlainSocket(stack.gateway.address)
+    private static let usual = "/.ws?v=5&ns=hato"
+
+    /// Requests a socket, and reads the head of the response.
+    static func opening(
+        _ stack: GatewayStack, _ headers: [String] = [], target: String = usual
+    ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
+        let socket = try PlainSocket(stack.gateway.address)
         let lines = [
             "GET \(target) HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
         ]
-        try socket.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
-        let response = try HTTPResponseText(headOf: socket)
+        try socket.send(Array(((lines + headers).joined(separator: "\r\n") + "\r\n\r\n").utf8))
+        return (socket, try HTTPResponseText(headOf: socket))
+    }
+
+    init(_ stack: GatewayStack, target: String = usual) throws {
+        let response: HTTPResponseText
+        (socket, response) = try Self.opening(stack, target: target)
         guard response.status == 101, response.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" else {
             throw DeadlineExceeded("the socket opens: \(response)")
         }

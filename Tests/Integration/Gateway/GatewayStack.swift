@@ -10,14 +10,19 @@ struct GatewayStack {
     let gateway: ServingProgram
     private let folder: TemporaryFolder
 
-    /// - Parameter rules: of the default database.
-    static func run(rules: JSONValue, _ body: @Sendable @escaping (GatewayStack) throws -> Void) async throws {
+    /// - Parameters:
+    ///   - rules: of the default database.
+    ///   - arguments: further ones of the gateway.
+    static func run(
+        rules: JSONValue, _ arguments: [String] = [], _ body: @Sendable @escaping (GatewayStack) throws -> Void
+    ) async throws {
         let folder = try TemporaryFolder()
         let auth = try await ServingProgram(
             "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"], in: folder)
         let messages = try await ServingProgram(
             "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
-        let gateway = try await ServingProgram("hato-gateway", ["--messages", messages.address], in: folder)
+        let gateway = try await ServingProgram(
+            "hato-gateway", ["--messages", messages.address] + arguments, in: folder)
         let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, folder: folder)
         let client = try messages.client()
         _ = try await client.call(

@@ -19,6 +19,8 @@ final class RESTExchange: HTTPExchange {
     private let loop: any EventLoop
     private let identity: RESTIdentity
     private var body: [UInt8] = []
+    /// Bytes of the call that waits for its response.
+    private var callBytes = 0
     private var hasEnded = false
     private var deadline: Scheduled<Void>?
     /// Until when a query waits for its index.
@@ -42,6 +44,8 @@ final class RESTExchange: HTTPExchange {
 
     func requestEnded() {
         guard !hasEnded else { return }
+        let body = body
+        dropBody()
         do {
             switch try request.start(body, as: identity, limits.rest) {
             case .answer(let answer): respond(answer)
@@ -52,12 +56,16 @@ final class RESTExchange: HTTPExchange {
         } catch {
             respond(request.error(error))
         }
-        dropBody()
     }
 
     private func dropBody() {
         caller.held.release(body.count)
         body = []
+    }
+
+    private func dropCall() {
+        caller.held.release(callBytes)
+        callBytes = 0
     }
 
     func clientLeft() { end() }
@@ -77,7 +85,12 @@ final class RESTExchange: HTTPExchange {
     }
 
     private func call(_ operation: RESTOperation) {
+        guard caller.held.change(by: operation.params.count) else {
+            return respond(request.error(RESTErrors.unavailable))
+        }
+        callBytes = operation.params.count
         caller.upstream.sharedMessages.call(operation.method, operation.params) { [self] outcome in
+            dropCall()
             guard !hasEnded else { return }
             switch outcome {
             case .success(let text):

@@ -37,7 +37,8 @@ final class GatewayRouter {
         }
         do {
             let request = try RESTRequest(rest, configuration.namespaces)
-            let caller = RESTCaller(configuration: configuration, upstream: upstream, held: held, address: address)
+            let caller = RESTCaller(
+                configuration: configuration, upstream: upstream, held: held.of(address), address: address)
             return request.isStream
                 ? EventStreamExchange(request, caller, connection, on: loop)
                 : RESTExchange(request, caller, connection, on: loop)

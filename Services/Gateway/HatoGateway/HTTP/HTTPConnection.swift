@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
+import NIOWebSocket
 
 /// One connection of a client, as long as it speaks HTTP: one request after the other, each handled by an exchange.
 ///
@@ -26,7 +27,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private let loopState: LoopState
-    private let address: String
+    private let peer: Peer
     private let compression: ResponseCompression
     private var context: ChannelHandlerContext?
     private var phase = Phase.idle
@@ -38,10 +39,15 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private var parts: [HTTPServerRequestPart] = []
     private var isTaking = false
     private var isReadHeld = false
+    /// The address whose request is under way; nil: none, or it was refused.
+    private var client: String?
+    /// How many requests have begun, counted without end.
+    private(set) var requestCount = 0
+    private var isHeadDue = true
     private var timer: Scheduled<Void>?
 
-    init(_ loopState: LoopState, from address: String, _ compression: ResponseCompression) {
-        (self.loopState, self.address, self.compression) = (loopState, address, compression)
+    init(_ loopState: LoopState, from peer: Peer, _ compression: ResponseCompression) {
+        (self.loopState, self.peer, self.compression) = (loopState, peer, compression)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
@@ -72,6 +78,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The request follows, and has a response like any other one.
+        guard !(error is NIOWebSocketUpgradeError) else { return }
         end()
         context.close(promise: nil)
     }
@@ -127,11 +135,18 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func began(_ head: HTTPRequestHead) {
         (self.head, hasRequestEnded, phase) = (head, false, .handling)
+        (requestCount, isHeadDue) = (requestCount &+ 1, false)
         // Behind a head that asks for another protocol, the decoder reads no further.
         mayGoOn = head.isKeepAlive && !isLeaving && !head.headers.contains(name: "upgrade")
         schedule(limits.bodyStallMs)
         loopState.metrics.requestBegan()
-        let exchange = loopState.router.exchange(for: head, from: address, self)
+        let client = loopState.gate.client(of: head, peer)
+        if let refusal = loopState.gate.requestBegan(head, from: client, peer) {
+            if peer.isRefused { mayGoOn = false }
+            return respond(refusal)
+        }
+        self.client = client
+        let exchange = loopState.router.exchange(for: head, from: client, self)
         guard phase == .handling else { return }
         self.exchange = exchange
         if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
@@ -140,6 +155,19 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             below?.writeAndFlush(
                 wrapOutboundOut(.head(HTTPResponseHead(version: head.version, status: .continue))), promise: nil)
         }
+    }
+
+    /// Bytes have come since so many requests had begun: a head that they begin must be complete in time.
+    func bytesCame(after count: Int) {
+        guard phase == .idle, !isHeadDue, requestCount == count else { return }
+        isHeadDue = true
+        schedule(limits.headMsMax)
+    }
+
+    private func requestEnded() {
+        guard let client else { return }
+        self.client = nil
+        loopState.gate.requestEnded(from: client, peer)
     }
 
     // MARK: Responses
@@ -200,6 +228,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func setConnection(_ headers: inout HTTPHeaders, _ head: HTTPRequestHead) {
+        loopState.gate.restrictOrigins(&headers, head)
         // A body that the client goes on sending would be read for nothing.
         if !hasRequestEnded, head.hasBody { mayGoOn = false }
         if !mayGoOn {
@@ -212,6 +241,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// The socket has taken the whole response.
     private func wasSent() {
         guard phase == .sending, let context else { return }
+        requestEnded()
         guard mayGoOn else {
             let isUnread = !hasRequestEnded
             end()
@@ -240,6 +270,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         guard phase != .ended else { return }
         phase = .ended
         timer?.cancel()
+        requestEnded()
         let exchange = exchange
         self.exchange = nil
         if !isTaking { parts = [] }
@@ -254,6 +285,22 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.context?.close(promise: nil)
         }
+    }
+}
+
+/// Reports to a connection that bytes have come, before they are a head.
+final class HeadPulse: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private weak var connection: HTTPConnection?
+
+    init(_ connection: HTTPConnection) { self.connection = connection }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let count = connection?.requestCount
+        context.fireChannelRead(data)
+        if let count { connection?.bytesCame(after: count) }
     }
 }
 

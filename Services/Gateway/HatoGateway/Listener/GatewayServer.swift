@@ -29,11 +29,11 @@ public final class GatewayServer: Sendable {
         let tls = try configuration.tls.map { try ServerTLS.context($0) }
         let link = ServiceLink(connector: connector, forwardKey: configuration.forwardKey)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
-        let metrics = GatewayMetrics()
+        let shared = SharedParts(gate: ClientGate(configuration), metrics: GatewayMetrics(), logger: logger)
         var loops: [NIOLoopBound<LoopState>] = []
         for loop in group.makeIterator() {
             let state = try await loop.submit {
-                NIOLoopBound(LoopState(configuration, link, on: loop, metrics, logger), eventLoop: loop)
+                NIOLoopBound(LoopState(configuration, link, on: loop, shared), eventLoop: loop)
             }.get()
             loops.append(state)
         }
@@ -86,17 +86,20 @@ public final class GatewayServer: Sendable {
                     guard let state = loops.first(where: { $0.eventLoop === channel.eventLoop })?.value else { return }
                     guard room.take() else { return channel.close(promise: nil) }
                     channel.closeFuture.whenComplete { _ in room.leave() }
+                    let address = channel.remoteAddress?.ipAddress ?? "0.0.0.0"
+                    guard let peer = state.gate.connected(address) else { return channel.close(promise: nil) }
+                    channel.closeFuture.whenComplete { [gate = state.gate] _ in gate.left(peer) }
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try setUp(channel, state, limits)
+                    try setUp(channel, state, peer)
                 }
             }
     }
 
-    private static func setUp(_ channel: any Channel, _ state: LoopState, _ limits: GatewayLimits) throws {
-        let address = channel.remoteAddress?.ipAddress ?? "0.0.0.0"
+    private static func setUp(_ channel: any Channel, _ state: LoopState, _ peer: Peer) throws {
+        let limits = state.configuration.limits
         let compression = ResponseCompression()
-        let http = HTTPConnection(state, from: address, compression)
-        let sockets = SocketUpgrade(state, from: address)
+        let http = HTTPConnection(state, from: peer, compression)
+        let sockets = SocketUpgrade(state, from: peer)
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = limits.headBytesMax
         decoding.maxHeaderListSize = limits.headBytesMax
@@ -104,6 +107,7 @@ public final class GatewayServer: Sendable {
         let compressor = compression.handler()
         let handlers = NIOLoopBound((http: http, compressor: compressor), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(HeadPulse(http))
         try pipeline.configureHTTPServerPipeline(
             withServerUpgrade: (
                 upgraders: [sockets.upgrader],

@@ -4,6 +4,13 @@ import HatoRPC
 import Logging
 import NIOCore
 
+/// What all event loops share.
+struct SharedParts: Sendable {
+    let gate: ClientGate
+    let metrics: GatewayMetrics
+    let logger: Logger
+}
+
 /// What the connections of one event loop share.
 final class LoopState {
     let loop: any EventLoop
@@ -11,6 +18,8 @@ final class LoopState {
     let upstream: Upstream
     let router: GatewayRouter
     let metrics: GatewayMetrics
+    /// Of all event loops.
+    let gate: ClientGate
     private let logger: Logger
     /// Parts of requests and messages that are not complete.
     let held: HeldBytes
@@ -18,15 +27,14 @@ final class LoopState {
     var sockets: [ObjectIdentifier: SocketConnection] = [:]
 
     init(
-        _ configuration: GatewayConfiguration, _ messages: ServiceLink, on loop: any EventLoop,
-        _ metrics: GatewayMetrics,
-        _ logger: Logger
+        _ configuration: GatewayConfiguration, _ messages: ServiceLink, on loop: any EventLoop, _ shared: SharedParts
     ) {
         (self.configuration, self.loop) = (configuration, loop)
         upstream = Upstream(messages, on: loop, configuration.limits)
-        held = HeldBytes(max: configuration.limits.heldBytesMax)
+        held = HeldBytes(
+            max: configuration.limits.heldBytesMax, perClientMax: configuration.limits.heldBytesPerAddressMax)
         router = GatewayRouter(configuration, upstream, held, on: loop)
-        (self.metrics, self.logger) = (metrics, logger)
+        (metrics, gate, logger) = (shared.metrics, shared.gate, shared.logger)
     }
 
     /// Milliseconds since 1970.

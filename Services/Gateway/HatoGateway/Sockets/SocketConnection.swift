@@ -16,6 +16,7 @@ final class SocketConnection: ChannelInboundHandler {
     private let loopState: LoopState
     private let database: DatabaseName?
     private let address: String
+    private let held: HeldBytes
     private var session: SessionStateMachine
     private var frames: FrameAssembler
     private var context: ChannelHandlerContext?
@@ -38,6 +39,7 @@ final class SocketConnection: ChannelInboundHandler {
     ///   - address: the IP address of the client.
     init(_ loopState: LoopState, _ database: DatabaseName?, host: String, from address: String) {
         (self.loopState, self.database, self.address) = (loopState, database, address)
+        held = loopState.held.of(address)
         let limits = loopState.configuration.limits
         session = SessionStateMachine(
             database: database == .default ? nil : database, host: host, session: loopState.secret(),
@@ -203,7 +205,7 @@ final class SocketConnection: ChannelInboundHandler {
 
     /// Parts of a message that is not complete.
     private func hold(_ bytes: Int) {
-        guard loopState.held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
+        guard held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
         heldBytes = bytes
     }
 
@@ -238,7 +240,7 @@ final class SocketConnection: ChannelInboundHandler {
         for timer in timers.values { timer.cancel() }
         timers = [:]
         calls = [:]
-        loopState.held.release(heldBytes)
+        held.release(heldBytes)
         heldBytes = 0
         let wire = wire
         self.wire = nil

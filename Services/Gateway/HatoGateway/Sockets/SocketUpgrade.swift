@@ -8,18 +8,27 @@ import NIOWebSocket
 struct SocketUpgrade {
     let upgrader: NIOWebSocketServerUpgrader
 
-    init(_ state: LoopState, from address: String) {
+    init(_ state: LoopState, from peer: Peer) {
         let state = NIOLoopBound(state, eventLoop: state.loop)
         upgrader = NIOWebSocketServerUpgrader(
             maxFrameSize: SocketConnection.messageBytesMax,
             shouldUpgrade: { channel, head in
-                channel.eventLoop.makeSucceededFuture(head.path == "/.ws" ? HTTPHeaders() : nil)
+                guard head.path == "/.ws" else { return channel.eventLoop.makeSucceededFuture(nil) }
+                let gate = state.value.gate
+                let client = gate.client(of: head, peer)
+                // `HTTPConnection` sends the refusal.
+                guard gate.requestBegan(head, from: client, peer) == nil else {
+                    return channel.eventLoop.makeSucceededFuture(nil)
+                }
+                channel.closeFuture.whenComplete { _ in gate.requestEnded(from: client, peer) }
+                return channel.eventLoop.makeSucceededFuture(HTTPHeaders())
             },
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
                     let host = head.headers.first(name: "host") ?? ""
                     let database = state.value.configuration.namespaces.database(target: head.uri, host: host)
-                    let socket = SocketConnection(state.value, database, host: host, from: address)
+                    let socket = SocketConnection(
+                        state.value, database, host: host, from: state.value.gate.client(of: head, peer))
                     try channel.pipeline.syncOperations.addHandler(SocketPulse(socket), position: .first)
                     try channel.pipeline.syncOperations.addHandler(socket)
                 }

@@ -21,8 +21,29 @@ enum GatewaySettings {
                 Setting(
                     "database-domain", .text,
                     help: "domain below which the first label of a host is a namespace, such as db.example.com"),
-                ServeSettings.eventLoops,
-            ] + ServeSettings.peerTLS + GatewayLimits.all.map { Setting($0) })
+                trustedProxies, origins, ServeSettings.eventLoops,
+            ] + ServeSettings.peerTLS + GatewayLimits.all.map { Setting($0) },
+        // A client's socket has a connection to messages: two open files.
+        servers: 2)
+
+    private static let trustedProxies = Setting(
+        "trusted-proxies", .text, default: "",
+        help: "addresses and networks of the proxies in front, such as 10.0.0.0/8,2001:db8::1: the rightmost address "
+            + "of X-Forwarded-For that is none of them is the client's")
+    private static let origins = Setting(
+        "origins", .text, default: "",
+        help: "origins of the pages whose scripts may call the gateway, such as https://chat.example.com; any when "
+            + "empty")
+
+    /// Sets which proxies and pages the gateway trusts. Throws `SettingsError`.
+    static func setTrust(_ settings: Settings, of configuration: inout GatewayConfiguration) throws {
+        do { configuration.trustedProxies = try TrustedProxies(settings[trustedProxies.name]) } catch {
+            throw SettingsError("setting \(trustedProxies.name): \(error.message)")
+        }
+        do { configuration.origins = try AllowedOrigins(settings[origins.name]) } catch {
+            throw SettingsError("setting \(origins.name): \(error.message)")
+        }
+    }
 
     /// Throws `SettingsError`.
     static func namespaces(_ settings: Settings) throws -> NamespaceTable {

@@ -23,6 +23,8 @@ struct RunningGateway: RunningService {
         configuration.loops = settings.integer(ServeSettings.eventLoops.name)
         configuration.tls = try start.serverTLS()
         configuration.limits = settings.limits(GatewayLimits.self)
+        configuration.limits.connectionsMax = start.connectionsMax(wanted: configuration.limits.connectionsMax)
+        try GatewaySettings.setTrust(settings, of: &configuration)
         configuration.namespaces = try GatewaySettings.namespaces(settings)
         return RunningGateway(server: try await GatewayServer.start(configuration, logger: start.logger))
     }

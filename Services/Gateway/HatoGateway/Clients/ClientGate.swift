@@ -1,0 +1,119 @@
+import HatoModel
+import HatoRPC
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// A peer that has connected.
+struct Peer: Sendable, Hashable {
+    /// The IP address of its socket.
+    var address: String
+    /// Whether it is a trusted proxy: it speaks for clients of other addresses.
+    var isProxy: Bool
+    /// Whether its address has too many connections: its requests are refused.
+    var isRefused: Bool
+}
+
+/// Which clients the gateway serves: their addresses, the pages that they may come from, and what those of one address
+/// may take. Any thread calls.
+///
+/// A connection counts for the address of its socket. Behind a trusted proxy, each request, socket and event stream
+/// counts for the address of its client instead, as long as it lasts.
+final class ClientGate: Sendable {
+    private let proxies: TrustedProxies
+    private let origins: AllowedOrigins
+    private let load: Mutex<AddressLoad>
+
+    init(_ configuration: GatewayConfiguration) {
+        (proxies, origins) = (configuration.trustedProxies, configuration.origins)
+        load = Mutex(
+            AddressLoad(
+                AddressLoad.Limits(
+                    connectionsMax: configuration.limits.connectionsPerAddressMax,
+                    requestsPerSecondMax: configuration.limits.requestsPerAddressSecondMax)))
+    }
+
+    // MARK: Connections
+
+    /// A peer connects; nil: it is closed at once. Otherwise its end is reported with `left`.
+    func connected(_ address: String) -> Peer? {
+        if proxies.contains(address) { return Peer(address: address, isProxy: true, isRefused: false) }
+        switch load.withLock({ $0.began(Self.key(address)) }) {
+        case .admitted: return Peer(address: address, isProxy: false, isRefused: false)
+        case .refused: return Peer(address: address, isProxy: false, isRefused: true)
+        case .dropped: return nil
+        }
+    }
+
+    /// A peer has gone.
+    func left(_ peer: Peer) { if !peer.isProxy { ended(peer.address) } }
+
+    // MARK: Requests
+
+    /// The IP address of the client that sent a request.
+    func client(of head: HTTPRequestHead, _ peer: Peer) -> String {
+        peer.isProxy ? proxies.client(behind: peer.address, head.headers["x-forwarded-for"]) : peer.address
+    }
+
+    /// A request begins. Without a refusal, its end is reported with `requestEnded`.
+    ///
+    /// - Returns: the response if it is refused.
+    func requestBegan(_ head: HTTPRequestHead, from client: String, _ peer: Peer) -> HTTPResponse? {
+        guard allows(head) else {
+            var response = HTTPResponse.text(.forbidden, "The gateway serves no pages of this origin.\n")
+            response.headers.remove(name: Self.allowedOrigin)
+            return response
+        }
+        guard !peer.isRefused else { return Self.tooMany("connections", afterSeconds: 10) }
+        // Requests that a proxy on this machine did not name a client for are of all clients together.
+        let isCounted = peer.isProxy || IPNumber(peer.address)?.isLoopback != true
+        let key = Self.key(client)
+        return load.withLock { load in
+            if isCounted, let seconds = load.requestCame(from: key, at: Self.now) {
+                return Self.tooMany("requests", afterSeconds: seconds)
+            }
+            guard peer.isProxy else { return nil }
+            switch load.began(key) {
+            case .admitted: return nil
+            case .refused: load.ended(key)
+            case .dropped: break
+            }
+            return Self.tooMany("connections", afterSeconds: 10)
+        }
+    }
+
+    /// A request has its response, or its client has gone.
+    func requestEnded(from client: String, _ peer: Peer) { if peer.isProxy { ended(client) } }
+
+    private func ended(_ address: String) { load.withLock { $0.ended(Self.key(address)) } }
+
+    private static func key(_ address: String) -> String { ClientAddress(address).network }
+
+    /// In microseconds.
+    private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
+
+    /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user.
+    private static func tooMany(_ what: String, afterSeconds seconds: Int) -> HTTPResponse {
+        var response = HTTPResponse.text(.tooManyRequests, "There are too many \(what) from this address.\n")
+        response.headers.add(name: "Retry-After", value: String(seconds))
+        return response
+    }
+
+    // MARK: Origins
+
+    private static let allowedOrigin = "Access-Control-Allow-Origin"
+
+    /// Whether the page that sent a request may call.
+    private func allows(_ head: HTTPRequestHead) -> Bool {
+        origins.allows(head.headers.first(name: "origin"), host: head.headers.first(name: "host"))
+    }
+
+    /// Names the origin of the request, in place of any, where only some are allowed.
+    func restrictOrigins(_ headers: inout HTTPHeaders, _ head: HTTPRequestHead) {
+        guard !origins.allowsAny, headers.contains(name: Self.allowedOrigin) else { return }
+        headers.remove(name: Self.allowedOrigin)
+        headers.add(name: "Vary", value: "Origin")
+        guard allows(head), let origin = head.headers.first(name: "origin") else { return }
+        headers.add(name: Self.allowedOrigin, value: origin)
+    }
+}

@@ -1,0 +1,124 @@
+import HatoModel
+import HatoTesting
+import Testing
+
+/// What clients of one address, and pages of one origin, get of the built gateway.
+@Suite(.timeLimit(.minutes(10)))
+struct GatewayClients {
+    private static let rules: JSONValue = ["rules": [".read": true, ".write": true]]
+    private static let behindProxy = ["--trusted-proxies", "127.0.0.1"]
+
+    private static func forwarded(_ addresses: String) -> [String] { ["X-Forwarded-For: \(addresses)"] }
+
+    @Test func requestsOfOneAddressAreBounded() async throws {
+        let arguments = Self.behindProxy + ["--requests-per-address-second-max", "1"]
+        try await GatewayStack.run(rules: Self.rules, arguments) { stack in
+            let socket = try PlainSocket(stack.gateway.address)
+            func response(_ addresses: String) throws -> HTTPResponseText {
+                try HTTPResponseText.of("GET /a.json", Self.forwarded(addresses), on: socket)
+            }
+            for _ in 0..<10 { #expect(try response("203.0.113.7").status == 200) }
+            var refused: HTTPResponseText?
+            // Each second brings one more.
+            for number in 0..<10_000 where refused == nil {
+                // The address that a client writes itself does not count.
+                let response = try response("198.51.100.\(number % 256), 203.0.113.7")
+                if response.status != 200 { refused = response }
+            }
+            #expect(refused?.status == 429 && refused?.headers["retry-after"] == "1")
+            #expect(refused?.headers["content-type"]?.hasPrefix("text/plain") == true)
+            #expect(refused?.headers["access-control-allow-origin"] == "*")
+            #expect(try response("203.0.113.8").status == 200)
+            // Upgrades are requests, too.
+            var status = 101
+            for _ in 0..<10_000 where status == 101 {
+                let opening = try FirebaseSocket.opening(stack, Self.forwarded("203.0.113.9"))
+                status = opening.response.status
+            }
+            #expect(status == 429)
+        }
+    }
+
+    @Test func withoutTrustedProxiesTheSocketDecides() async throws {
+        let arguments = ["--requests-per-address-second-max", "1"]
+        try await GatewayStack.run(rules: Self.rules, arguments) { stack in
+            // Clients on the same machine are not counted, and the header is that of the client.
+            let socket = try PlainSocket(stack.gateway.address)
+            for _ in 0..<60 {
+                #expect(try HTTPResponseText.of("GET /a.json", Self.forwarded("203.0.113.7"), on: socket).status == 200)
+            }
+        }
+    }
+
+    @Test func connectionsOfOneAddressAreBounded() async throws {
+        try await GatewayStack.run(rules: Self.rules, ["--connections-per-address-max", "3"]) { stack in
+            func connection() throws -> (socket: PlainSocket, response: HTTPResponseText?) {
+                let socket = try PlainSocket(stack.gateway.address)
+                return (socket, try? HTTPResponseText.of("GET /a.json", on: socket))
+            }
+            var open = try (0..<3).map { _ in try connection() }
+            #expect(open.allSatisfy { $0.response?.status == 200 })
+            let fourth = try connection()
+            #expect(fourth.response?.status == 429 && fourth.response?.headers["connection"] == "close")
+            #expect(fourth.response?.headers["retry-after"] != nil)
+            // Beyond some that are refused, connections end without a response.
+            let silent = try (0..<40).map { _ in try PlainSocket(stack.gateway.address) }
+            #expect(throws: (any Error).self) { try silent[39].bytes(1) }
+            for socket in silent { socket.end() }
+            open.removeLast().socket.end()
+            var status: Int?
+            for _ in 0..<10_000 where status != 200 { status = try connection().response?.status }
+            #expect(status == 200)
+        }
+    }
+
+    @Test func behindAProxyTheRequestsUnderWayOfAnAddressAreBounded() async throws {
+        let arguments = Self.behindProxy + ["--connections-per-address-max", "2"]
+        try await GatewayStack.run(rules: Self.rules, arguments) { stack in
+            let (client, other) = (Self.forwarded("2001:db8::1"), Self.forwarded("2001:db8:0:1::1"))
+            let stream = try PlainSocket(stack.gateway.address)
+            let head = ["GET /a.json HTTP/1.1", "Host: localhost", "Accept: text/event-stream"] + client
+            try stream.send(Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+            #expect(try HTTPResponseText(headOf: stream).status == 200)
+            let opening = try FirebaseSocket.opening(stack, client)
+            #expect(opening.response.status == 101)
+            // Another address of the same /64.
+            let same = Self.forwarded("2001:db8::ffff")
+            let socket = try PlainSocket(stack.gateway.address)
+            #expect(try HTTPResponseText.of("GET /a.json", same, on: socket).status == 429)
+            #expect(try FirebaseSocket.opening(stack, same).response.status == 429)
+            for _ in 0..<20 { #expect(try HTTPResponseText.of("GET /a.json", other, on: socket).status == 200) }
+            opening.socket.end()
+            var status = 429
+            for _ in 0..<10_000 where status == 429 {
+                status = try HTTPResponseText.of("GET /a.json", same, on: socket).status
+            }
+            #expect(status == 200)
+        }
+    }
+
+    @Test func onlyPagesOfAllowedOriginsMayCall() async throws {
+        let arguments = ["--origins", "https://chat.example.com,http://localhost:3000"]
+        try await GatewayStack.run(rules: Self.rules, arguments) { stack in
+            let socket = try PlainSocket(stack.gateway.address)
+            func response(_ request: String, _ origin: String?) throws -> HTTPResponseText {
+                try HTTPResponseText.of(request, origin.map { ["Origin: \($0)"] } ?? [], on: socket)
+            }
+            for request in ["GET /a.json", "OPTIONS /a.json"] {
+                let allowed = try response(request, "https://chat.example.com")
+                #expect((200..<300).contains(allowed.status))
+                #expect(allowed.headers["access-control-allow-origin"] == "https://chat.example.com")
+                #expect(allowed.headers["vary"] == "Origin")
+                let foreign = try response(request, "https://evil.example")
+                #expect(foreign.status == 403 && foreign.headers["access-control-allow-origin"] == nil)
+            }
+            let plain = try response("GET /a.json", nil)
+            #expect(plain.status == 200 && plain.headers["access-control-allow-origin"] == nil)
+            #expect(try response("GET /a.json", "http://localhost").status == 200)
+            let origin = "Origin: https://evil.example"
+            #expect(try FirebaseSocket.opening(stack, [origin]).response.status == 403)
+            #expect(try FirebaseSocket.opening(stack, ["Origin: http://localhost:3000"]).response.status == 101)
+            #expect(try FirebaseSocket.opening(stack).response.status == 101)
+        }
+    }
+}
