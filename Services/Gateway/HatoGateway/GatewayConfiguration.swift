@@ -21,6 +21,8 @@ public struct GatewayConfiguration: Sendable {
     public var trustedProxies = TrustedProxies.none
     /// The pages whose scripts may call it.
     public var origins = AllowedOrigins.any
+    /// Firebase Auth over HTTP; nil: its paths are those of the database.
+    public var accounts: AccountsConfiguration?
     /// What clients may make it hold, and its times.
     public var limits = GatewayLimits()
     /// Milliseconds since 1970.

@@ -15,6 +15,10 @@ public struct GatewayLimits: Limits {
     public var heldBytesPerAddressMax = 64 << 20
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
+    /// Connections to auth, of all event loops together.
+    public var authWiresMax = 32
+    /// Milliseconds in which a call of auth must have its response; SDKs wait for 30 seconds.
+    public var authCallMsMax = 25_000
     /// Connections of clients.
     public var connectionsMax = 12_288
     /// Connections of one address, of IPv6 its /64; behind a trusted proxy, its requests under way.
@@ -37,6 +41,8 @@ public struct GatewayLimits: Limits {
     public var silenceMsMax = 75_000
     /// Of the REST interface.
     public var rest = RESTLimits()
+    /// Of account operations.
+    public var accounts = AccountLimits()
     /// Of a session.
     public var session = SessionLimits()
 
@@ -69,6 +75,16 @@ public struct GatewayLimits: Limits {
             "held-bytes-per-address-max", \.heldBytesPerAddressMax, 1 << 20...1 << 36,
             "the part of them that one address takes, of IPv6 its /64"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
+        Limit("auth-wires-max", \.authWiresMax, 1...4_096, "connections to auth, of all event loops together"),
+        Limit(
+            "auth-call-ms-max", \.authCallMsMax, 1...3_600_000,
+            "milliseconds in which a call of auth must have its response; SDKs wait for 30,000"),
+        Limit(
+            "account-body-bytes-max", \.accounts.bodyBytesMax, 1_024...1 << 24,
+            "bytes of the body of an account operation"),
+        Limit(
+            "import-body-bytes-max", \.accounts.importBytesMax, 1_024...1 << 30,
+            "bytes of the body of an import of accounts"),
         Limit("head-bytes-max", \.headBytesMax, 1_024...1 << 20, "bytes of the head of a request"),
         Limit("head-ms-max", \.headMsMax, 1...3_600_000, "milliseconds in which the head of a request must be there"),
         Limit("body-stall-ms", \.bodyStallMs, 1...3_600_000, "milliseconds for which a body may bring nothing"),

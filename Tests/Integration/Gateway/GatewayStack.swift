@@ -22,7 +22,7 @@ struct GatewayStack {
         let messages = try await ServingProgram(
             "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
         let gateway = try await ServingProgram(
-            "hato-gateway", ["--messages", messages.address] + arguments, in: folder)
+            "hato-gateway", ["--messages", messages.address, "--auth", auth.address] + arguments, in: folder)
         let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, folder: folder)
         let client = try messages.client()
         _ = try await client.call(

@@ -42,10 +42,10 @@ public struct AccountContext: Sendable {
 
 /// The bounds of account operations.
 public struct AccountLimits: Sendable, Hashable {
-    /// Bytes of a body of an operation of administrators: what fits into a line of the service.
-    public var bodyBytesMax = 12 << 20
+    /// Bytes of a body with accounts to import: what fits into a line of the service.
+    public var importBytesMax = 12 << 20
     /// Bytes of a body of any other operation.
-    public var clientBodyBytesMax = 256 << 10
+    public var bodyBytesMax = 256 << 10
     /// Bytes of a form of the pages behind links.
     public var formBytesMax = 64 << 10
     /// Bytes of memory that the values of a body may take for each byte of the longest body.
@@ -63,8 +63,8 @@ public struct AccountLimits: Sendable, Hashable {
     public init() {}
 
     /// How many bytes a body may have.
-    public func bodyBytesMax(of route: AuthRoute) -> Int {
-        route.credential == .administrator ? bodyBytesMax : clientBodyBytesMax
+    func bodyBytesMax(of route: AuthRoute) -> Int {
+        route.target == .operation(.batchCreate) ? max(importBytesMax, bodyBytesMax) : bodyBytesMax
     }
 
     /// How many bytes of memory the values of a body may take.

@@ -22,6 +22,14 @@ public struct AccountExchange: Sendable, SecretHolder {
     /// The call that is on its way.
     private var pending: NativeCall?
 
+    /// How many bytes of the body are read of a request with this head; nil for a path that is none of the account
+    /// dialect. Of a longer body one byte more is enough: `begin` refuses it.
+    public static func bodyBytesMax(of head: AccountRequest, _ context: AccountContext) -> Int? {
+        guard let route = AuthRoute.find(head.method, head.path, isEmulator: context.isEmulator) else { return nil }
+        // Accounts to import come from administrators.
+        return head.authorization == nil ? context.limits.bodyBytesMax : context.limits.bodyBytesMax(of: route)
+    }
+
     /// Begins the exchange of a request; nil for a path that is none of the account dialect.
     public static func begin(
         _ request: AccountRequest, _ context: AccountContext

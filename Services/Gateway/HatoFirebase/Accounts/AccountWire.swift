@@ -38,6 +38,11 @@ struct AccountWire: Sendable {
             return try ProjectWire(self).document(operation)
         case .emulatorDeleteAccounts: return DeletionOfAll()
         case .batchGet: return try UsersWire(self).export(try body())
+        case .batchCreate:
+            if case .administrator(let key) = caller, request.body.count > context.limits.bodyBytesMax {
+                return LargeImport(self, key: key)
+            }
+            return try importOfUsers()
         default: return try work(of: operation, try body())
         }
     }
@@ -49,13 +54,18 @@ struct AccountWire: Sendable {
             return try SignInWire(self, body).work(of: operation)
         case .lookup, .update, .delete: return try AccountChangeWire(self, body).work(of: operation)
         case .sendOobCode, .resetPassword: return try CodeWire(self, body).work(of: operation)
-        case .createSessionCookie, .batchCreate, .batchDelete, .query:
+        case .createSessionCookie, .batchDelete, .query:
             return try UsersWire(self).work(of: operation, body)
         case .updateConfig, .emulatorUpdateConfig: return try ProjectWire(self).update(body, operation)
         // The secrets of providers are not here: there is nothing to revoke.
         case .revokeToken: return Immediate(response: AccountResponse([:]))
         default: throw .notFound
         }
+    }
+
+    /// Throws `AuthFault` for what refuses the whole request.
+    func importOfUsers() throws(AuthFault) -> ImportOfUsers {
+        try ImportOfUsers(try body(), caller.identity, context.limits)
     }
 
     /// The body. Throws `AuthFault`, also for tenants and for another project.

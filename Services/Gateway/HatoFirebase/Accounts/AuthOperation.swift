@@ -87,6 +87,8 @@ public struct AuthRoute: Sendable, Hashable {
             .map { AccountPercentCoding.decoded($0.utf8) }
         let hasHost = segments.first.map(AuthPaths.hosts.contains) ?? false
         if hasHost { segments.removeFirst() }
+        // Nodes may have these names.
+        guard hasHost || segments.first == ".well-known" || !path.hasSuffix(".json") else { return nil }
         let paths = AuthPaths(method: method, isEmulator: isEmulator)
         if let route = paths.route(segments, hasHost: hasHost) { return route }
         return hasHost ? AuthRoute(.notFound) : nil

@@ -35,6 +35,13 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
         self.identity = identity
     }
 
+    /// A call that a service refuses in any case: for its params, or for its caller before.
+    init<Request: RPCRequest>(withoutParams request: Request.Type, _ identity: Identity) {
+        method = Request.method
+        params = [:]
+        self.identity = identity
+    }
+
     /// The params with the credential; nil where the gateway has no administrator key and needs one.
     public func params(administratorKey: String?) -> JSONObject? {
         var params = params

@@ -22,12 +22,12 @@ struct TokenExchange: Sendable, SecretHolder {
         _ request: AccountRequest, _ limits: AccountLimits
     ) -> (grantType: JSONValue?, refreshToken: JSONValue?) {
         let bytes = request.body
-        guard bytes.count <= limits.clientBodyBytesMax else { return (nil, nil) }
+        guard bytes.count <= limits.bodyBytesMax else { return (nil, nil) }
         let type = request.contentType?.lowercased() ?? ""
         let first = bytes.first { $0 > UInt8(ascii: " ") }
         // What calls itself a form is one; else the first character says it.
         if !type.contains("form-urlencoded"), type.contains("json") || first == UInt8(ascii: "{") {
-            var scanner = JSONScanner(memoryMax: limits.memoryMax(ofBody: limits.clientBodyBytesMax))
+            var scanner = JSONScanner(memoryMax: limits.memoryMax(ofBody: limits.bodyBytesMax))
             guard let object = (try? scanner.value(bytes.span))?.object, (try? scanner.end(bytes.span)) != nil else {
                 return (nil, nil)
             }

@@ -13,7 +13,6 @@ struct UsersWire: Sendable {
     func work(of operation: AuthOperation, _ body: AccountBody) throws(AuthFault) -> any AccountWork {
         switch operation {
         case .createSessionCookie: try cookie(body)
-        case .batchCreate: try ImportOfUsers(body, identity, limits)
         case .batchDelete: try deletion(body)
         default: try query(body)
         }

@@ -64,7 +64,7 @@ public struct RESTAnswer: Sendable, Hashable {
 
 extension String {
     /// Whether it is a list of header names, which may stand in a header.
-    fileprivate var isHeaderNames: Bool {
+    var isHeaderNames: Bool {
         utf8.count <= 4_096
             && utf8.allSatisfy { byte in
                 switch byte {

@@ -8,22 +8,22 @@ final class GatewayRouter {
     private let upstream: Upstream
     private let held: HeldBytes
     private let loop: any EventLoop
+    private let accounts: AccountsRouter?
 
     init(
         _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
     ) {
         (self.configuration, self.upstream, self.held, self.loop) = (configuration, upstream, held, loop)
+        accounts = AccountsRouter(configuration, upstream, held, on: loop)
     }
 
     /// The exchange of a request; nil when it has its response already.
     func exchange(
         for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection
     ) -> (any HTTPExchange)? {
-        let rest = RESTHead(
-            method: head.method.rawValue, target: head.uri,
-            headers: head.headers.map { (name: $0.name, value: $0.value) })
+        let rest = RESTHead(head)
         if head.method == .OPTIONS {
-            connection.respond(HTTPResponse(RESTAnswer.preflight(rest)))
+            connection.respond(accounts?.preflight(head) ?? HTTPResponse(RESTAnswer.preflight(rest)))
             return nil
         }
         switch head.path {
@@ -35,6 +35,7 @@ final class GatewayRouter {
             return nil
         default: break
         }
+        if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         do {
             let request = try RESTRequest(rest, configuration.namespaces)
             let caller = RESTCaller(
@@ -46,5 +47,13 @@ final class GatewayRouter {
             connection.respond(HTTPResponse(error.response(omitsBody: rest.omitsBody)))
             return nil
         }
+    }
+}
+
+extension RESTHead {
+    init(_ head: HTTPRequestHead) {
+        self.init(
+            method: head.method.rawValue, target: head.uri,
+            headers: head.headers.map { (name: $0.name, value: $0.value) })
     }
 }

@@ -49,4 +49,11 @@ extension HTTPResponse {
         headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
         omitsBody = answer.omitsBody
     }
+
+    /// - Parameter origin: the header `Origin` of the request.
+    init(_ response: AccountResponse, forOrigin origin: String?, omitsBody: Bool) {
+        self.init(status: HTTPResponseStatus(statusCode: response.status), body: ByteBuffer(bytes: response.body))
+        headers = HTTPHeaders(response.headers(forOrigin: origin).map { ($0.name, $0.value) })
+        self.omitsBody = omitsBody
+    }
 }

@@ -25,15 +25,14 @@ public final class GatewayServer: Sendable {
     ///
     /// - Throws: `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
     public static func start(_ configuration: GatewayConfiguration, logger: Logger) async throws -> GatewayServer {
-        let connector = try RPCWireConnector(RPCWireConfiguration(configuration.messages))
+        let links = try ServiceLinks(configuration)
         let tls = try configuration.tls.map { try ServerTLS.context($0) }
-        let link = ServiceLink(connector: connector, forwardKey: configuration.forwardKey)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let shared = SharedParts(gate: ClientGate(configuration), metrics: GatewayMetrics(), logger: logger)
         var loops: [NIOLoopBound<LoopState>] = []
         for loop in group.makeIterator() {
             let state = try await loop.submit {
-                NIOLoopBound(LoopState(configuration, link, on: loop, shared), eventLoop: loop)
+                NIOLoopBound(LoopState(configuration, links, on: loop, shared), eventLoop: loop)
             }.get()
             loops.append(state)
         }

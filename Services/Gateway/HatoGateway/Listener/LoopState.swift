@@ -27,10 +27,10 @@ final class LoopState {
     var sockets: [ObjectIdentifier: SocketConnection] = [:]
 
     init(
-        _ configuration: GatewayConfiguration, _ messages: ServiceLink, on loop: any EventLoop, _ shared: SharedParts
+        _ configuration: GatewayConfiguration, _ links: ServiceLinks, on loop: any EventLoop, _ shared: SharedParts
     ) {
         (self.configuration, self.loop) = (configuration, loop)
-        upstream = Upstream(messages, on: loop, configuration.limits)
+        upstream = Upstream(links, on: loop, configuration)
         held = HeldBytes(
             max: configuration.limits.heldBytesMax, perClientMax: configuration.limits.heldBytesPerAddressMax)
         router = GatewayRouter(configuration, upstream, held, on: loop)

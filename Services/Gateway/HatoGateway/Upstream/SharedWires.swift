@@ -14,11 +14,14 @@ final class SharedWires {
     private let link: ServiceLink
     private let loop: any EventLoop
     private let limits: GatewayLimits
+    private let wiresMax: Int
     private var wires: [SharedWire] = []
     private var bytes = 0
 
-    init(_ link: ServiceLink, on loop: any EventLoop, _ limits: GatewayLimits) {
+    /// - Parameter wiresMax: how many connections there are; as many as `limits` says when nil.
+    init(_ link: ServiceLink, on loop: any EventLoop, _ limits: GatewayLimits, wiresMax: Int? = nil) {
         (self.link, self.loop, self.limits) = (link, loop, limits)
+        self.wiresMax = wiresMax ?? limits.sharedWiresMax
     }
 
     /// Calls the service; `completion` is called once, on this event loop.
@@ -49,8 +52,8 @@ final class SharedWires {
         wires.removeAll(where: \.hasEnded)
         let prompt = wires.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }
         let best = prompt.min { $0.count < $1.count }
-        if let best, best.count == 0 || wires.count >= limits.sharedWiresMax { return best }
-        if wires.count < limits.sharedWiresMax {
+        if let best, best.count == 0 || wires.count >= wiresMax { return best }
+        if wires.count < wiresMax {
             let new = SharedWire(link, on: loop)
             wires.append(new)
             return new

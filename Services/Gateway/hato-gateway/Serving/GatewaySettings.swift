@@ -1,3 +1,4 @@
+import Foundation
 import HatoFirebase
 import HatoGateway
 import HatoModel
@@ -9,7 +10,8 @@ enum GatewaySettings {
         service: GatewayTarget.service,
         declared: ServeSettings.listening(defaultPort: GatewayTarget.port)
             + [
-                ServeSettings.peer("messages", defaultPort: 7702), ServeSettings.outgoingKey,
+                ServeSettings.peer("messages", defaultPort: 7702), ServeSettings.peer("auth", defaultPort: 7701),
+                ServeSettings.outgoingKey,
                 Setting(
                     "project", .name, default: "hato", shared: true,
                     help: "the project's id: it and PROJECT-default-rtdb are the namespaces of the default database"),
@@ -21,6 +23,9 @@ enum GatewaySettings {
                 Setting(
                     "database-domain", .text,
                     help: "domain below which the first label of a host is a namespace, such as db.example.com"),
+                Setting(
+                    "api-keys", .text,
+                    help: "API keys that clients of accounts may show, such as AIza1,AIza2; unless set, any"),
                 trustedProxies, origins, ServeSettings.eventLoops,
             ] + ServeSettings.peerTLS + GatewayLimits.all.map { Setting($0) },
         // A client's socket has a connection to messages: two open files.
@@ -43,6 +48,17 @@ enum GatewaySettings {
         do { configuration.origins = try AllowedOrigins(settings[origins.name]) } catch {
             throw SettingsError("setting \(origins.name): \(error.message)")
         }
+    }
+
+    /// Firebase Auth over HTTP. Throws `SettingsError`.
+    static func accounts(_ start: ServiceProcess.Start) throws -> AccountsConfiguration {
+        let settings = start.settings
+        var accounts = AccountsConfiguration(
+            auth: try start.clientConfiguration(to: "auth"), project: settings["project"])
+        let keys = (settings.text("api-keys") ?? "").split(separator: ",")
+            .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        if !keys.isEmpty { accounts.apiKeys = .listed(Set(keys)) }
+        return accounts
     }
 
     /// Throws `SettingsError`.

@@ -25,6 +25,7 @@ struct RunningGateway: RunningService {
         configuration.limits = settings.limits(GatewayLimits.self)
         configuration.limits.connectionsMax = start.connectionsMax(wanted: configuration.limits.connectionsMax)
         try GatewaySettings.setTrust(settings, of: &configuration)
+        configuration.accounts = try GatewaySettings.accounts(start)
         configuration.namespaces = try GatewaySettings.namespaces(settings)
         return RunningGateway(server: try await GatewayServer.start(configuration, logger: start.logger))
     }

@@ -112,10 +112,10 @@ import Testing
 
     @Test func aHugeBodyIsRefusedUnread() {
         var context = AccountContext.test
-        context.limits.clientBodyBytesMax = 100
+        context.limits.bodyBytesMax = 100
         let request = AccountRequest.client("signUp", ["email": .string(String(repeating: "a", count: 100))])
         #expect(AccountTrial(request, context).message == "Request payload size exceeds the limit: 100 bytes.")
-        context.limits.clientBodyBytesMax = 1 << 20
+        context.limits.bodyBytesMax = 1 << 20
         context.limits.bodyMemoryPerByteMax = 0
         let many = AccountRequest.client("signUp", ["x": .array(Array(repeating: 1, count: 10_000))])
         #expect(AccountTrial(many, context).status == 400)

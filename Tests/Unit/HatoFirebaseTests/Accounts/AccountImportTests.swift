@@ -169,4 +169,51 @@ import Testing
             #expect(post(["users": [["localId": "a"]]], [.refused(.invalidArgument, reason)]).message == reason)
         }
     }
+
+    // MARK: Large bodies
+
+    private static var small: AccountContext {
+        var context = AccountContext.test
+        context.limits.bodyBytesMax = 20
+        context.limits.importBytesMax = 60
+        context.limits.bodyMemoryPerByteMax = 1_000
+        return context
+    }
+
+    private func large(_ body: String, _ outcomes: [Result<JSONValue, RPCError>]) -> AccountTrial {
+        let request = AccountRequest.administrator("POST", "/accounts:batchCreate").with { $0.body = Array(body.utf8) }
+        return AccountTrial(request, Self.small, outcomes)
+    }
+
+    @Test func aLargeImportIsReadForAdministratorsOnly() {
+        let body = #"{"users":[{"localId":"a"},{"localId":"b"}]}"#
+        let accepted = large(
+            body, [.refused(.invalidParams, "missing_parameter"), .success(["imported": 2, "errors": []])])
+        #expect(accepted.calls.map(\.method) == ["auth.users.import", "auth.users.import"])
+        #expect(accepted.calls.first?.params == [:] && accepted.calls.last?.params["users"]?.array?.count == 2)
+        #expect(accepted.calls.map(\.identity) == [.credential(AccountTrial.key), .credential(AccountTrial.key)])
+        #expect(accepted.status == 200)
+        // What the body is does not matter before.
+        let refused = large("[[[[[[[[[[[[[[[[[[[[[[[[", [.refused(.unauthenticated, "INVALID_ID_TOKEN")])
+        #expect(refused.status == 401)
+        let wrong = large("[[[[[[[[[[[[[[[[[[[[[[[[", [.refused(.invalidParams, "missing_parameter")])
+        #expect(wrong.json?["error"]?["status"] == "INVALID_ARGUMENT")
+        #expect(large(body, [.refused(.unavailable, "connection_lost")]).status == 503)
+        let known = large(
+            body, [.refused(.invalidParams, "missing_parameter"), .refused(.invalidArgument, "MISSING_HASH_ALGORITHM")])
+        #expect(known.message == "MISSING_HASH_ALGORITHM")
+        let tooLarge = large(
+            String(repeating: " ", count: 61), [.refused(.invalidParams, "missing_parameter")])
+        #expect(tooLarge.message == "Request payload size exceeds the limit: 60 bytes.")
+    }
+
+    @Test func onlyImportsHaveLargeBodies() {
+        func bytesMax(_ request: AccountRequest) -> Int? { AccountExchange.bodyBytesMax(of: request, Self.small) }
+        let request = AccountRequest.administrator("POST", "/accounts:batchCreate")
+        #expect(bytesMax(request) == 60)
+        #expect(bytesMax(request.with { $0.authorization = nil }) == 20)
+        #expect(bytesMax(.administrator("POST", "/accounts:lookup")) == 20)
+        #expect(bytesMax(.client("signUp", [:])) == 20)
+        #expect(bytesMax(AccountRequest("PUT", "/users.json")) == nil)
+    }
 }

@@ -145,6 +145,7 @@ import Testing
 
     @Test(arguments: [
         "", "/users.json", "/v1.json", "/v1/users.json", "/v1/projects/p.json", "//v1/token", "/v3/x", "v1/token",
+        "/v1/accounts:signUp.json", "/v1/projects/p/accounts:lookup.json", "/identitytoolkit/v3/relyingparty/x.json",
     ])
     func pathsOfTheDatabaseAreNone(path: String) { #expect(target("POST", path) == nil) }
 

@@ -34,8 +34,9 @@ struct AccountTrial {
         self.init(.client(name, body), context, outcomes)
     }
 
-    /// Every call is one that the service would read.
+    /// Every call is one that the service would read, but the one that asks whether it accepts a key.
     private func check(_ call: NativeCall) {
+        if call.method == Auth.Users.Import.method, call.params == [:] { return }
         let method = Auth.methods.first { $0.method == call.method }
         #expect(method != nil, "\(call.method) does not exist")
         do { _ = try method?.decode(call.params) } catch { Issue.record("\(call.method): \(error.message)") }

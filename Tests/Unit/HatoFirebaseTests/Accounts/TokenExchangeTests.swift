@@ -48,7 +48,7 @@ import Testing
         #expect(
             AccountTrial(request("grant_type=refresh_token&refresh_token=\(long)")).message == "INVALID_REFRESH_TOKEN")
         var context = AccountContext.test
-        context.limits.clientBodyBytesMax = 1_000
+        context.limits.bodyBytesMax = 1_000
         #expect(
             AccountTrial(request("grant_type=refresh_token&refresh_token=\(long)"), context).message
                 == "MISSING_GRANT_TYPE")

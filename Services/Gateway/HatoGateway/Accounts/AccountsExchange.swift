@@ -1,0 +1,116 @@
+import HatoFirebase
+import HatoModel
+import NIOCore
+import NIOHTTP1
+
+/// One request of Firebase Auth, from its body to its response: on the event loop of its connection.
+///
+/// The bytes of its body count in the budget of the loop until it has its response: what an operation keeps of them is
+/// no more. Each call has its own time; without a response in it the client gets the text of an outage, by which SDKs
+/// keep their user.
+final class AccountsExchange: HTTPExchange {
+    /// Where the response goes.
+    struct Client {
+        /// The IP address.
+        var address: String
+        /// The header `Origin`.
+        var origin: String?
+        /// Whether the request is a HEAD.
+        var omitsBody: Bool
+    }
+
+    /// What is read.
+    struct Request {
+        var request: AccountRequest
+        var context: AccountContext
+        /// Bytes of its body; of a longer one the rest is not read.
+        var bytesMax: Int
+    }
+
+    private let router: AccountsRouter
+    private var request: Request
+    private let client: Client
+    private let connection: HTTPConnection
+    private var exchange: AccountExchange?
+    private var heldBytes = 0
+    private var hasEnded = false
+    private var deadline: Scheduled<Void>?
+
+    init(_ router: AccountsRouter, _ request: Request, _ client: Client, _ connection: HTTPConnection) {
+        (self.router, self.request, self.client, self.connection) = (router, request, client, connection)
+    }
+
+    func received(_ body: ByteBuffer) {
+        guard exchange == nil, !hasEnded else { return }
+        guard router.held.change(by: body.readableBytes) else {
+            return respond(AccountResponse.outage(retryAfterSeconds: 1))
+        }
+        heldBytes += body.readableBytes
+        request.request.body.append(contentsOf: body.readableBytesView)
+        if request.request.body.count > request.bytesMax { begin() }
+    }
+
+    func requestEnded() { begin() }
+
+    func clientLeft() { end() }
+
+    private func begin() {
+        guard exchange == nil, !hasEnded else { return }
+        guard let (exchange, step) = AccountExchange.begin(request.request, request.context) else {
+            return respond(AccountResponse.outage())
+        }
+        self.exchange = exchange
+        request.request.body = []
+        follow(step)
+    }
+
+    private func follow(_ step: AccountExchange.Step) {
+        switch step {
+        case .respond(let response): respond(response)
+        case .call(let call): make(call)
+        }
+    }
+
+    private func make(_ call: NativeCall) {
+        guard var params = call.params(administratorKey: nil) else { return respond(AccountResponse.outage()) }
+        params["from"] = .string(client.address)
+        limitTime()
+        router.wires.call(call.method, JSONValue.object(params).encoded) { [self] outcome in
+            guard !hasEnded else { return }
+            deadline?.cancel()
+            let result = outcome.flatMap { text in Self.value(of: text) }
+            guard let step = exchange?.received(result) else { return }
+            follow(step)
+        }
+    }
+
+    /// The result as a value; a text that is none is an outage.
+    private static func value(of text: ByteBuffer) -> Result<JSONValue, RPCError> {
+        guard let value = try? JSONParser.parse(Array(text.readableBytesView)) else {
+            return .failure(.unavailable(reason: "unreadable_result", "The result of the service is no JSON"))
+        }
+        return .success(value)
+    }
+
+    private func limitTime() {
+        let time = TimeAmount.milliseconds(Int64(router.limits.authCallMsMax))
+        deadline = router.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.respond(AccountResponse.outage())
+        }
+    }
+
+    private func respond(_ response: AccountResponse) {
+        guard !hasEnded else { return }
+        end()
+        connection.respond(HTTPResponse(response, forOrigin: client.origin, omitsBody: client.omitsBody))
+    }
+
+    private func end() {
+        hasEnded = true
+        deadline?.cancel()
+        exchange = nil
+        request.request.body = []
+        router.held.release(heldBytes)
+        heldBytes = 0
+    }
+}

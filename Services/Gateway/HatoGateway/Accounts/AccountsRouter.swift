@@ -1,0 +1,90 @@
+import HatoFirebase
+import NIOCore
+import NIOHTTP1
+
+/// Finds the requests of Firebase Auth, and has what their exchanges share on one event loop.
+final class AccountsRouter {
+    let loop: any EventLoop
+    let limits: GatewayLimits
+    let wires: SharedWires
+    let held: HeldBytes
+    private let accounts: AccountsConfiguration
+    private let scheme: String
+
+    /// Nil where no accounts are served.
+    init?(
+        _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
+    ) {
+        guard let accounts = configuration.accounts, let wires = upstream.sharedAuth else { return nil }
+        (limits, self.accounts, self.wires) = (configuration.limits, accounts, wires)
+        (self.held, self.loop) = (held, loop)
+        scheme = configuration.tls == nil ? "http" : "https"
+    }
+
+    /// The response to OPTIONS; nil where the path is none of the account dialect.
+    func preflight(_ head: HTTPRequestHead) -> HTTPResponse? {
+        let method = head.headers.first(name: "access-control-request-method") ?? "POST"
+        guard AuthRoute.find(method, String(head.path), isEmulator: false) != nil else { return nil }
+        return HTTPResponse(AccountResponse.preflight(RESTHead(head)))
+    }
+
+    /// The exchange of a request; nil where the path is none of the account dialect.
+    func exchange(
+        for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection
+    ) -> AccountsExchange? {
+        let context = context(head)
+        let request = AccountRequest(head)
+        guard let bytesMax = AccountExchange.bodyBytesMax(of: request, context) else { return nil }
+        let client = AccountsExchange.Client(
+            address: address, origin: head.headers.first(name: "origin"), omitsBody: head.method == .HEAD)
+        return AccountsExchange(
+            self, AccountsExchange.Request(request: request, context: context, bytesMax: bytesMax), client, connection)
+    }
+
+    private func context(_ head: HTTPRequestHead) -> AccountContext {
+        var context = AccountContext(project: accounts.project, origin: "\(scheme)://\(Self.host(head))")
+        context.apiKeys = accounts.apiKeys
+        context.limits = limits.accounts
+        context.sessionId = Self.sessionId()
+        return context
+    }
+
+    /// The host and port by which the client has reached the gateway.
+    private static func host(_ head: HTTPRequestHead) -> String {
+        let host = head.headers.first(name: "host") ?? ""
+        let isPlain = host.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"),
+                UInt8(ascii: "["), UInt8(ascii: "]"):
+                true
+            default: false
+            }
+        }
+        return isPlain && (1...hostBytesMax).contains(host.utf8.count) ? host : "localhost"
+    }
+
+    private static let hostBytesMax = 262
+
+    private static func sessionId() -> String {
+        let letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        return String((0..<27).compactMap { _ in letters.randomElement() })
+    }
+}
+
+extension AccountRequest {
+    /// The request with this head, without its body.
+    init(_ head: HTTPRequestHead) {
+        var method = head.method.rawValue
+        // A HEAD has the response of a GET, without its body.
+        if method == "HEAD" { method = "GET" }
+        if method == "POST", let other = head.headers.first(name: "x-http-method-override") {
+            method = other.uppercased()
+        }
+        self.init(method, head.uri)
+        authorization = head.headers.first(name: "authorization")
+        apiKey = head.headers.first(name: "x-goog-api-key")
+        contentType = head.headers.first(name: "content-type")
+        locale = head.headers.first(name: "x-firebase-locale")
+    }
+}
