@@ -43,6 +43,18 @@ struct NativeParams {
         }
     }
 
+    /// Params of a small read: whatever its outcome is, it says whether there is the database.
+    var existence: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("database")
+        writer.write((database ?? .default).rawValue)
+        writer.member("path")
+        writer.write("/-/-")
+        writer.endObject()
+        return writer.bytes
+    }
+
     /// Params of `messages.unlisten`.
     static func ending(_ subscription: String) -> [UInt8] {
         var writer = JSONWriter()

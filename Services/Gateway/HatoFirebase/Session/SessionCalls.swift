@@ -15,6 +15,8 @@ struct SessionCalls {
 
     /// What a response is for.
     enum Purpose {
+        /// Whether there is the database; the hello has this time.
+        case existence(Int64)
         case write
         case onDisconnect
         case get(Read)
@@ -31,7 +33,7 @@ struct SessionCalls {
             switch self {
             case .write: .write
             case .onDisconnect: .onDisconnect
-            case .get, .discarded: .get
+            case .get, .existence, .discarded: .get
             case .listen, .unlisten: .listen
             case .authenticate, .signOut: .auth
             }

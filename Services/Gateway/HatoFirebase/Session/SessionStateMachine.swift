@@ -74,6 +74,14 @@ public struct SessionStateMachine: Sendable {
 
     private mutating func wireOpened(at time: Int64) {
         guard phase == .waiting else { return }
+        guard params.database != nil else { return greet(at: time) }
+        // A client of an unknown database gets no hello.
+        let params = params.existence
+        let call = SessionCalls.Call(purpose: .existence(time), ticket: nil, number: 0, bytes: params.count)
+        actions.append(.call(calls.add(call), method: "messages.get", params: params))
+    }
+
+    private mutating func greet(at time: Int64) {
         phase = .open
         actions.append(.cancel(.wire))
         send(ServerText.hello(at: time, host: host, session: session))
@@ -204,6 +212,7 @@ public struct SessionStateMachine: Sendable {
         let number = call.number
         switch call.purpose {
         case .discarded: break
+        case .existence(let time): greet(at: time)
         case .write, .onDisconnect, .unlisten:
             respond(call.ticket, ServerText.response(number, StatusWords("ok", "")))
         case .get:
@@ -243,7 +252,9 @@ public struct SessionStateMachine: Sendable {
             return respond(call.ticket, ServerText.response(call.number, StatusWords("ok", "")))
         }
         switch StatusWords.outcome(of: error, for: call.purpose.operation) {
-        case .status(let status): respond(call.ticket, ServerText.response(call.number, status))
+        case .status(let status):
+            if case .existence(let time) = call.purpose { return greet(at: time) }
+            respond(call.ticket, ServerText.response(call.number, status))
         case .endOfToken: endToken(withoutResponse: call.ticket)
         case .indexIsBuilt: wait(for: error, call)
         case .close: close(.outage(error.reason ?? ""))

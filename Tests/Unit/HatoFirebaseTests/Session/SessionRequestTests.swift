@@ -60,11 +60,11 @@ import Testing
         var session = SessionScript(database: DatabaseName(rawValue: "chat-2"))
         #expect(
             session.asks(1, "p", #"{"p":"/a","d":1}"#) == [
-                #"call 1 messages.set {"database":"chat-2","path":"/a","value":1}"#
+                #"call 2 messages.set {"database":"chat-2","path":"/a","value":1}"#
             ])
         #expect(
             session.asks(2, "q", #"{"p":"/a","h":""}"#) == [
-                #"call 2 messages.listen {"database":"chat-2","path":"/a"}"#
+                #"call 3 messages.listen {"database":"chat-2","path":"/a"}"#
             ])
     }
 
@@ -261,6 +261,33 @@ import Testing
             machine.handle(.namespaceWasUnknown).map(\.line) == [
                 "send {\"t\":\"c\",\"d\":{\"t\":\"s\",\"d\":\"\(text)\"}}", "close unknownNamespace",
             ])
+    }
+
+    /// A name says nothing of whether there is the database.
+    @Test func clientsOfAnotherDatabaseAreGreetedOnceItIsKnownToBeThere() {
+        func opened() -> (machine: SessionStateMachine, actions: [String]) {
+            var machine = SessionStateMachine(database: DatabaseName(rawValue: "chat-2"), host: "h", session: "s")
+            _ = machine.handle(.accepted)
+            let actions = machine.handle(.wireOpened(at: 7)).map(\.line)
+            return (machine, actions)
+        }
+        let read = #"call 1 messages.get {"database":"chat-2","path":"/-/-"}"#
+        let hello = #"send {"t":"c","d":{"t":"h","d":{"ts":7,"v":"5","h":"h","s":"s"}}}"#
+        func outcome(_ event: SessionStateMachine.Event) -> [String] {
+            var (machine, actions) = opened()
+            #expect(actions == [read])
+            return machine.handle(event).map(\.line)
+        }
+        #expect(outcome(.succeeded(call: 1, result: Array(#"{"value":null}"#.utf8)[...])) == ["cancel wire", hello])
+        func refused(_ code: RPCError.Code, _ reason: String) -> [String] {
+            outcome(.refused(call: 1, RPCError(code, reason: reason, "It is so")))
+        }
+        #expect(refused(.permissionDenied, "permission_denied") == ["cancel wire", hello])
+        #expect(refused(.resourceExhausted, "busy") == ["cancel wire", hello])
+        #expect(refused(.unavailable, "stopping") == ["close outage(\"stopping\")"])
+        let unknown = refused(.notFound, "database_not_found")
+        #expect(unknown.count == 2 && unknown.first?.contains(#""t":"s""#) == true)
+        #expect(unknown.last == "close unknownNamespace")
     }
 
     @Test func nothingHappensOnceTheWireHasEnded() {

@@ -11,6 +11,8 @@ struct SessionScript {
         machine = SessionStateMachine(database: database, host: "127.0.0.1:9000", session: "sess-1", limits: limits)
         _ = machine.handle(.accepted)
         _ = machine.handle(.wireOpened(at: 1_700_000_000_000))
+        // The first call is whether there is the database.
+        if database != nil { _ = refuses(1, .permissionDenied, "permission_denied") }
     }
 
     mutating func handle(_ event: SessionStateMachine.Event) -> [String] { machine.handle(event).map(\.line) }
