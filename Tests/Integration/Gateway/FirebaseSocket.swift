@@ -11,18 +11,33 @@ struct FirebaseSocket {
     static func opening(
         _ stack: GatewayStack, _ headers: [String] = [], target: String = usual
     ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
-        let socket = try PlainSocket(stack.gateway.address)
+        try opening(on: try PlainSocket(stack.gateway.address), headers, target: target)
+    }
+
+    /// - Parameter rest: bytes that come in one piece with the request.
+    private static func opening(
+        on socket: PlainSocket, _ headers: [String] = [], target: String = usual, rest: [UInt8] = []
+    ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
         let lines = [
             "GET \(target) HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
         ]
-        try socket.send(Array(((lines + headers).joined(separator: "\r\n") + "\r\n\r\n").utf8))
+        try socket.send(Array(((lines + headers).joined(separator: "\r\n") + "\r\n\r\n").utf8) + rest)
         return (socket, try HTTPResponseText(headOf: socket))
     }
 
     init(_ stack: GatewayStack, target: String = usual) throws {
+        try self.init(try Self.opening(stack, target: target))
+    }
+
+    /// - Parameter message: one that comes in one piece with the request.
+    init(on socket: PlainSocket, with message: String? = nil) throws {
+        try self.init(try Self.opening(on: socket, rest: message.map { Self.frame($0) } ?? []))
+    }
+
+    private init(_ opening: (socket: PlainSocket, response: HTTPResponseText)) throws {
         let response: HTTPResponseText
-        (socket, response) = try Self.opening(stack, target: target)
+        (socket, response) = opening
         guard response.status == 101, response.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" else {
             throw DeadlineExceeded("the socket opens: \(response)")
         }
@@ -31,7 +46,9 @@ struct FirebaseSocket {
     /// Ends the connection without a word.
     func cut() { socket.end() }
 
-    func send(_ text: String) throws {
+    func send(_ text: String) throws { try socket.send(Self.frame(text)) }
+
+    private static func frame(_ text: String) -> [UInt8] {
         let (payload, mask): ([UInt8], [UInt8]) = (Array(text.utf8), [7, 77, 177, 201])
         var frame: [UInt8] = [0x81]
         if payload.count < 126 {
@@ -41,8 +58,7 @@ struct FirebaseSocket {
             frame += [0x80 | 127] + sizes
         }
         frame += mask
-        frame += payload.enumerated().map { $1 ^ mask[$0 % 4] }
-        try socket.send(frame)
+        return frame + payload.enumerated().map { $1 ^ mask[$0 % 4] }
     }
 
     /// The next message; nil when the server closes. Longer messages come in chunks.

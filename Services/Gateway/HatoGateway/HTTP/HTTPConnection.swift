@@ -1,7 +1,6 @@
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import NIOWebSocket
 
 /// One connection of a client, as long as it speaks HTTP: one request after the other, each handled by an exchange.
 ///
@@ -44,11 +43,17 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// How many requests have begun, counted without end.
     private(set) var requestCount = 0
     private var isHeadDue = true
+    private var protocols: ProtocolSwitch?
+    /// Whether the request asks for a WebSocket, and has not ended.
+    private var opensSocket = false
     private var timer: Scheduled<Void>?
 
     init(_ loopState: LoopState, from peer: Peer, _ compression: ResponseCompression) {
         (self.loopState, self.peer, self.compression) = (loopState, peer, compression)
     }
+
+    /// Requests may make a socket of the connection.
+    func mayBecomeSocket(by protocols: ProtocolSwitch) { self.protocols = protocols }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
     var isWritable: Bool { context?.channel.isWritable ?? false }
@@ -78,8 +83,6 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The request follows, and has a response like any other one.
-        guard !(error is NIOWebSocketUpgradeError) else { return }
         end()
         context.close(promise: nil)
     }
@@ -128,8 +131,29 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             hasRequestEnded = true
             guard phase == .handling else { return }
-            timer?.cancel()
-            exchange?.requestEnded()
+            if opensSocket { openSocket() } else { endRequest() }
+        }
+    }
+
+    private func endRequest() {
+        timer?.cancel()
+        exchange?.requestEnded()
+    }
+
+    private func openSocket() {
+        opensSocket = false
+        guard let context, let head, let protocols else { return }
+        protocols.headers(for: head, on: context.channel).assumeIsolated().whenComplete { [self] result in
+            guard phase == .handling else { return }
+            switch result {
+            case .success(let headers):
+                end()
+                protocols.begin(head, headers, self, context)
+            case .failure:
+                // It has a response like any other one.
+                handle(head)
+                if phase == .handling { endRequest() }
+            }
         }
     }
 
@@ -139,6 +163,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         // Behind a head that asks for another protocol, the decoder reads no further.
         mayGoOn = head.isKeepAlive && !isLeaving && !head.headers.contains(name: "upgrade")
         schedule(limits.bodyStallMs)
+        opensSocket = protocols != nil && head.opensSocket
+        if !opensSocket { handle(head) }
+    }
+
+    private func handle(_ head: HTTPRequestHead) {
         loopState.metrics.requestBegan()
         let client = loopState.gate.client(of: head, peer)
         if let refusal = loopState.gate.requestBegan(head, from: client, peer) {
@@ -179,13 +208,14 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         var headers = response.headers
         let hasBody = response.status.mayHaveResponseBody
         if hasBody { headers.replaceOrAdd(name: "Content-Length", value: String(response.body.readableBytes)) }
-        compression.hasBody = hasBody && !response.omitsBody
+        let omitsBody = response.omitsBody || head.method == .HEAD
+        compression.hasBody = hasBody && !omitsBody
         setConnection(&headers, head)
         context.write(
             wrapOutboundOut(
                 .head(HTTPResponseHead(version: head.version, status: response.status, headers: headers))),
             promise: nil)
-        if hasBody, !response.omitsBody, response.body.readableBytes > 0 {
+        if hasBody, !omitsBody, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
         finish(status: response.status)

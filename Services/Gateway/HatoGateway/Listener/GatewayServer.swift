@@ -103,21 +103,17 @@ public final class GatewayServer: Sendable {
         decoding.maxHeaderFieldSize = limits.headBytesMax
         decoding.maxHeaderListSize = limits.headBytesMax
         decoding.maxHeaderFieldCount = headersMax
-        let compressor = compression.handler()
-        let handlers = NIOLoopBound((http: http, compressor: compressor), eventLoop: channel.eventLoop)
+        let decoder = ByteToMessageHandler(
+            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
+        let others: [any RemovableChannelHandler] = [
+            HTTPResponseEncoder(), HTTPServerPipelineHandler(), NIOHTTPResponseHeadersValidator(),
+            HTTPServerProtocolErrorHandler(), compression.handler(),
+        ]
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(HeadPulse(http))
-        try pipeline.configureHTTPServerPipeline(
-            withServerUpgrade: (
-                upgraders: [sockets.upgrader],
-                completionHandler: { context in
-                    // What a socket needs no more.
-                    context.pipeline.syncOperations.removeHandler(handlers.value.http, promise: nil)
-                    context.pipeline.syncOperations.removeHandler(handlers.value.compressor, promise: nil)
-                }
-            ), withEncoderConfiguration: HTTPResponseEncoder.Configuration(),
-            withDecoderLimitConfiguration: decoding)
-        try pipeline.addHandlers(compressor, http)
+        try pipeline.addHandlers([HeadPulse(http), others[0], decoder])
+        for handler in others.dropFirst() { try pipeline.addHandler(handler) }
+        try pipeline.addHandler(http)
+        http.mayBecomeSocket(by: ProtocolSwitch(sockets.upgrader, decoder, others))
     }
 
     /// Headers of a request.
