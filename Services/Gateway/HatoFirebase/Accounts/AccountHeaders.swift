@@ -12,7 +12,9 @@ extension AccountResponse {
         if let location { headers.append(.init("Location", location)) }
         if let contentSecurityPolicy {
             headers.append(.init("Content-Security-Policy", contentSecurityPolicy))
-            headers.append(.init("Referrer-Policy", "no-referrer"))
+            // Other sites hear nothing of the code in the address. With `no-referrer` the page's own form would be of
+            // the origin `null`, which no list of origins allows.
+            headers.append(.init("Referrer-Policy", "same-origin"))
         }
         return headers + Self.origin(origin)
     }

@@ -28,10 +28,11 @@ struct AccountParameters: Sendable, Hashable, SecretHolder {
     /// The first value of this name.
     subscript(name: String) -> String? { list.first { $0.name == name }?.value }
 
-    /// Replaces all values of the name.
-    mutating func set(_ name: String, _ value: String) {
-        list.removeAll { $0.name == name }
-        list.append((name, value))
+    /// These, and in front of them others, of which the last value of a name is the first.
+    func overridden(by others: [AccountParameters]) -> AccountParameters {
+        var all = self
+        all.list = others.flatMap(\.list).reversed() + list
+        return all
     }
 
     var description: String { "AccountParameters(\(list.count))" }

@@ -40,7 +40,7 @@ struct ActionPage: Sendable {
     private func page(_ title: String, _ content: String, status: Int) -> AccountResponse {
         let html = """
             <!doctype html><html lang="\(isJapanese ? "ja" : "en")"><meta charset="utf-8">\
-            <meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">\
+            <meta name="viewport" content="width=device-width"><meta name="referrer" content="same-origin">\
             <title>\(title)</title><h1>\(title)</h1>\(content)</html>
 
             """

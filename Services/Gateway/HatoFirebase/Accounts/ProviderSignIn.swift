@@ -43,10 +43,8 @@ struct ProviderSignIn: AccountWork, SecretHolder {
         guard AccountText.isAbsoluteURI(uri) else { throw AuthFault("INVALID_REQUEST_URI") }
         let parts = uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let query = parts[0].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).dropFirst().first
-        var parameters = AccountParameters(query.map(String.init) ?? "")
         let others = [try body.text("postBody") ?? "", parts.count > 1 ? String(parts[1]) : ""]
-        for (name, value) in others.flatMap({ AccountParameters($0).list }) { parameters.set(name, value) }
-        return parameters
+        return AccountParameters(query.map(String.init) ?? "").overridden(by: others.map { AccountParameters($0) })
     }
 
     /// Apple gives the name to the app alone, once, as JSON.

@@ -32,7 +32,7 @@ import Testing
         let trial = AccountTrial(AccountRequest("GET", "/__/auth/action?mode=verifyEmail&oobCode=c"))
         let page = trial.response.map { headers($0) } ?? [:]
         #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == true)
-        #expect(page["Referrer-Policy"] == "no-referrer")
+        #expect(page["Referrer-Policy"] == "same-origin")
         #expect(headers(.redirection(to: "http://a.example/?x=1"))["Location"] == "http://a.example/?x=1")
     }
 
