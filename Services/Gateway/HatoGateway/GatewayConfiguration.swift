@@ -23,6 +23,8 @@ public struct GatewayConfiguration: Sendable {
     public var origins = AllowedOrigins.any
     /// Firebase Auth over HTTP; nil: its paths are those of the database.
     public var accounts: AccountsConfiguration?
+    /// The conventions of Firebase's emulators; nil: it has none.
+    public var emulator: EmulatorConfiguration?
     /// What clients may make it hold, and its times.
     public var limits = GatewayLimits()
     /// Milliseconds since 1970.
@@ -38,5 +40,12 @@ public struct GatewayConfiguration: Sendable {
         self.messages = messages
         self.forwardKey = forwardKey
         self.now = now
+    }
+
+    /// The configuration of a gateway that may start. Throws `GatewayStartError`.
+    func prepared() async throws -> GatewayConfiguration {
+        var configuration = self
+        try await configuration.emulator?.prepare(self)
+        return configuration
     }
 }

@@ -31,14 +31,21 @@ extension ServiceProcess.Start {
         return keys
     }
 
+    /// The first key in the file of the setting `admin-key-file`, to act with; nil when it is not set. Throws
+    /// `SettingsError`.
+    public func administratorKey() throws -> String? { try firstKey("admin-key-file") }
+
     /// The first key in the file of the setting `outgoing-key-file`; nil when it is not set, with a log entry about
     /// what is `missing` then. Throws `SettingsError`.
     public func outgoingKey(missing: String) throws -> String? {
         let name = ServeSettings.outgoingKey.name
-        guard let file = settings.text(name) else {
-            logger.notice("no key to call other services with: \(missing); see --\(name)")
-            return nil
-        }
+        let key = try firstKey(name)
+        if key == nil { logger.notice("no key to call other services with: \(missing); see --\(name)") }
+        return key
+    }
+
+    private func firstKey(_ name: String) throws -> String? {
+        guard let file = settings.text(name) else { return nil }
         do {
             let keys = try KeyLines(file: file)
             for warning in keys.warnings { logger.warning("\(warning)") }

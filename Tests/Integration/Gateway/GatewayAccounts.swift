@@ -210,7 +210,10 @@ struct GatewayAccounts {
     }
 
     @Test func aLimitRefusesLookupAndTokenAsAnOutage() async throws {
-        let limits = ["--sign-ins-per-address-burst", "2", "--refreshes-per-address-burst", "1"]
+        let limits = [
+            "--sign-ins-per-address-burst", "2", "--sign-ins-per-address-minute", "1",
+            "--refreshes-per-address-burst", "1", "--refreshes-per-address-minute", "1",
+        ]
         try await AccountsStack.run(auth: limits) { stack in
             let client = try stack.client()
             let session = try client.post("signUp", [:])

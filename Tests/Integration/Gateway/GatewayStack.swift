@@ -10,19 +10,27 @@ struct GatewayStack {
     let gateway: ServingProgram
     private let folder: TemporaryFolder
 
-    /// - Parameters:
-    ///   - rules: of the default database.
-    ///   - arguments: further ones of the gateway.
+    /// What is started, besides the rules.
+    struct Options: Sendable {
+        /// Further arguments of auth.
+        var auth: [String] = []
+        /// Further arguments of the gateway.
+        var gateway: [String] = []
+        var isEmulator = false
+    }
+
+    /// - Parameter rules: of the default database.
     static func run(
-        rules: JSONValue, _ arguments: [String] = [], _ body: @Sendable @escaping (GatewayStack) throws -> Void
+        rules: JSONValue, _ options: Options = Options(), _ body: @Sendable @escaping (GatewayStack) throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
         let auth = try await ServingProgram(
-            "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"], in: folder)
+            "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"] + options.auth, in: folder)
         let messages = try await ServingProgram(
             "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
-        let gateway = try await ServingProgram(
-            "hato-gateway", ["--messages", messages.address, "--auth", auth.address] + arguments, in: folder)
+        let emulator = options.isEmulator ? ["--emulator", "true", "--admin-key-file", "\(folder.path)/admin-key"] : []
+        let peers = ["--messages", messages.address, "--auth", auth.address]
+        let gateway = try await ServingProgram("hato-gateway", peers + emulator + options.gateway, in: folder)
         let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, folder: folder)
         let client = try messages.client()
         _ = try await client.call(

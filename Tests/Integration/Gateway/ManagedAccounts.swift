@@ -191,8 +191,10 @@ struct ManagedAccounts {
         try await AccountsStack.run(["--auth-wires-max", "4", "--event-loops", "2"]) { stack in
             let clients = try (0..<24).map { _ in try stack.client() }
             let wrong = EncodedJSON(["email": "a@b.c", "password": "wrong wrong wrong"]).text
-            let head =
-                "POST /v1/accounts:signInWithPassword?key=fake HTTP/1.1\r\nHost: l\r\nContent-Length: \(wrong.utf8.count)"
+            let head = [
+                "POST /v1/accounts:signInWithPassword?key=fake HTTP/1.1", "Host: localhost",
+                "Content-Length: \(wrong.utf8.count)",
+            ].joined(separator: "\r\n")
             for client in clients { try client.socket.send(Array("\(head)\r\n\r\n\(wrong)".utf8)) }
             for client in clients { #expect(try HTTPResponseText(headOf: client.socket).status == 400) }
             let administrator = try PlainSocket(stack.auth.address)
@@ -206,7 +208,8 @@ struct ManagedAccounts {
     }
 
     @Test func theAddressOfTheClientCountsInLimits() async throws {
-        try await AccountsStack.run(auth: ["--anonymous-per-address-burst", "2"]) { stack in
+        try await AccountsStack.run(auth: ["--anonymous-per-address-burst", "2", "--anonymous-per-address-minute", "1"])
+        { stack in
             let client = try stack.client()
             for _ in 0..<2 { #expect(try client.post("signUp", [:]).status == 200) }
             #expect(try client.post("signUp", [:]).message?.hasPrefix("TOO_MANY_ATTEMPTS_TRY_LATER") == true)

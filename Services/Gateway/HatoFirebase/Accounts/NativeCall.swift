@@ -53,7 +53,7 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
             params["auth"] = .string(administratorKey)
         }
         if case .gatewayAs(let token) = identity {
-            params["as"] = ["uid": .string(token.uid), "token": .object(token.claims)]
+            params["as"] = token.timelessIdentity
         }
         return params
     }

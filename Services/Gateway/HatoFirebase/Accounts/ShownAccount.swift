@@ -12,6 +12,9 @@ struct ShownAccount: Sendable {
     /// The redacted hash, where the account has a password: clients ask for it.
     var passwordHash: String? { account.passwordUpdatedAt == nil ? nil : Self.redactedHash }
 
+    /// When it last got tokens: a sign-in counts for Firebase, too.
+    private var lastTokensAt: Int64? { [account.lastRefreshAt, account.lastLoginAt].compactMap { $0 }.max() }
+
     var json: JSONValue {
         .object(
             JSONObject(present: [
@@ -23,7 +26,7 @@ struct ShownAccount: Sendable {
                 "providerUserInfo": Self.providers(account.providerUserInfo),
                 "validSince": .int64(account.validSince), "disabled": .bool(account.disabled),
                 "lastLoginAt": .int64(account.lastLoginAt), "createdAt": .int64(account.createdAt),
-                "lastRefreshAt": .text(account.lastRefreshAt.map(Self.rfc3339)),
+                "lastRefreshAt": .text(lastTokensAt.map(Self.rfc3339)),
                 "customAttributes": .text(account.customAttributes), "initialEmail": .text(account.initialEmail),
                 "emailLinkSignin": .flag(account.emailLinkSignin), "customAuth": .flag(account.customAuth),
             ]))

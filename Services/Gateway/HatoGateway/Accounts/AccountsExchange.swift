@@ -72,7 +72,9 @@ final class AccountsExchange: HTTPExchange {
     }
 
     private func make(_ call: NativeCall) {
-        guard var params = call.params(administratorKey: nil) else { return respond(AccountResponse.outage()) }
+        guard var params = call.params(administratorKey: router.emulator?.administratorKey) else {
+            return respond(AccountResponse.outage())
+        }
         params["from"] = .string(client.address)
         limitTime()
         router.wires.call(call.method, JSONValue.object(params).encoded) { [self] outcome in
@@ -102,6 +104,7 @@ final class AccountsExchange: HTTPExchange {
     private func respond(_ response: AccountResponse) {
         guard !hasEnded else { return }
         end()
+        if let effect = response.effect { router.emulator?.codes.apply(effect) }
         connection.respond(HTTPResponse(response, forOrigin: client.origin, omitsBody: client.omitsBody))
     }
 

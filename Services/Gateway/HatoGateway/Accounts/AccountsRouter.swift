@@ -8,6 +8,8 @@ final class AccountsRouter {
     let limits: GatewayLimits
     let wires: SharedWires
     let held: HeldBytes
+    /// Nil where there is no emulator.
+    let emulator: EmulatorConfiguration?
     private let accounts: AccountsConfiguration
     private let scheme: String
 
@@ -17,14 +19,14 @@ final class AccountsRouter {
     ) {
         guard let accounts = configuration.accounts, let wires = upstream.sharedAuth else { return nil }
         (limits, self.accounts, self.wires) = (configuration.limits, accounts, wires)
-        (self.held, self.loop) = (held, loop)
+        (self.held, self.loop, emulator) = (held, loop, configuration.emulator)
         scheme = configuration.tls == nil ? "http" : "https"
     }
 
     /// The response to OPTIONS; nil where the path is none of the account dialect.
     func preflight(_ head: HTTPRequestHead) -> HTTPResponse? {
         let method = head.headers.first(name: "access-control-request-method") ?? "POST"
-        guard AuthRoute.find(method, String(head.path), isEmulator: false) != nil else { return nil }
+        guard AuthRoute.find(method, String(head.path), isEmulator: emulator != nil) != nil else { return nil }
         return HTTPResponse(AccountResponse.preflight(RESTHead(head)))
     }
 
@@ -46,6 +48,10 @@ final class AccountsRouter {
         context.apiKeys = accounts.apiKeys
         context.limits = limits.accounts
         context.sessionId = Self.sessionId()
+        if let emulator {
+            context.isEmulator = true
+            context.codes = emulator.codes.all
+        }
         return context
     }
 

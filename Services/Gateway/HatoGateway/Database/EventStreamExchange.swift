@@ -21,7 +21,7 @@ final class EventStreamExchange: HTTPExchange {
 
     init(_ request: RESTRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
         (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
-        identity = request.identity(from: caller.address)
+        identity = caller.identity(of: request)
         machine = EventStreamStateMachine(request, as: identity, caller.configuration.limits.rest)
     }
 
@@ -47,14 +47,19 @@ final class EventStreamExchange: HTTPExchange {
         guard !hasEnded else { return }
         do {
             guard case .call(let operation) = try request.start([], as: identity, limits.rest) else { return end() }
-            wire = caller.upstream.messages.connect(on: loop, for: caller.address, self)
-            perform(machine.writabilityChanged(connection.isWritable))
-            send(operation)
             limitTime()
+            caller.upstream.prepare(request.database) { [weak self] in self?.open(operation) }
         } catch {
             connection.respond(HTTPResponse(request.error(error)))
             end()
         }
+    }
+
+    private func open(_ operation: RESTOperation) {
+        guard !hasEnded else { return }
+        wire = caller.upstream.messages.connect(on: loop, for: caller.address, self)
+        perform(machine.writabilityChanged(connection.isWritable))
+        send(operation)
     }
 
     /// The first event must come in time.

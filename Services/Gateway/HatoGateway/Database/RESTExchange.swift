@@ -9,6 +9,12 @@ struct RESTCaller {
     var held: HeldBytes
     /// The IP address of the client.
     var address: String
+
+    /// The caller as services take it.
+    func identity(of request: RESTRequest) -> RESTIdentity {
+        let identity = request.identity(from: address)
+        return configuration.emulator.map { identity.emulated($0.administratorKey) } ?? identity
+    }
 }
 
 /// One request of the REST interface, from its body to its response.
@@ -28,7 +34,7 @@ final class RESTExchange: HTTPExchange {
 
     init(_ request: RESTRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
         (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
-        identity = request.identity(from: caller.address)
+        identity = caller.identity(of: request)
     }
 
     private var limits: GatewayLimits { caller.configuration.limits }
@@ -51,7 +57,9 @@ final class RESTExchange: HTTPExchange {
             case .answer(let answer): respond(answer)
             case .call(let operation):
                 limitTime()
-                call(operation)
+                caller.upstream.prepare(request.database) { [self] in
+                    if !hasEnded { call(operation) }
+                }
             }
         } catch {
             respond(request.error(error))

@@ -22,6 +22,10 @@ final class GatewayRouter {
         for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection
     ) -> (any HTTPExchange)? {
         let rest = RESTHead(head)
+        if let problem = configuration.emulator?.hosts.problem(rest), head.path != "/healthz" {
+            connection.respond(.text(.forbidden, problem))
+            return nil
+        }
         if head.method == .OPTIONS {
             connection.respond(accounts?.preflight(head) ?? HTTPResponse(RESTAnswer.preflight(rest)))
             return nil

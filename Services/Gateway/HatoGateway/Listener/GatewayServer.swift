@@ -17,14 +17,23 @@ public final class GatewayServer: Sendable {
     public let host: String
     /// The port it listens on.
     public let port: Int
+    /// The settings of an emulator that auth does not take, because it was started with others.
+    public let fixedSettings: [String]
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
     private let loops: [NIOLoopBound<LoopState>]
 
     /// Listens.
     ///
-    /// - Throws: `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS.
+    /// - Throws: `RPCServerError` when it cannot listen, `TLSFileError` for files of TLS, `GatewayStartError` for an
+    ///   emulator.
     public static func start(_ configuration: GatewayConfiguration, logger: Logger) async throws -> GatewayServer {
+        let configuration = try await configuration.prepared()
+        if let emulator = configuration.emulator {
+            logger.warning(
+                "this is an emulator: every client may be an administrator",
+                metadata: ["settings-that-auth-was-started-with": "\(emulator.fixedSettings)"])
+        }
         let links = try ServiceLinks(configuration)
         let tls = try configuration.tls.map { try ServerTLS.context($0) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
@@ -54,6 +63,7 @@ public final class GatewayServer: Sendable {
         (self.group, self.channel, self.loops) = (group, channel, loops)
         host = channel.localAddress?.ipAddress ?? configuration.host
         port = channel.localAddress?.port ?? 0
+        fixedSettings = configuration.emulator?.fixedSettings ?? []
     }
 
     private static func bootstrap(

@@ -3,6 +3,7 @@ import HatoModel
 import HatoRPC
 import Logging
 import NIOCore
+import NIOHTTP1
 
 /// What all event loops share.
 struct SharedParts: Sendable {
@@ -45,6 +46,14 @@ final class LoopState {
         var generator = SystemRandomNumberGenerator()
         return Base64.url.encode((0..<18).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
+
+    /// The params of `session.authenticate`.
+    func params(of credential: SessionCredential) -> [UInt8] {
+        configuration.emulator.map { credential.emulatedParams($0.administratorKey) } ?? credential.params()
+    }
+
+    /// Why a request is refused by its headers; nil: it is not.
+    func problem(_ head: HTTPRequestHead) -> String? { configuration.emulator?.hosts.problem(RESTHead(head)) }
 
     /// A session was closed by the gateway.
     func closed(_ reason: SessionEnd) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }

@@ -58,10 +58,15 @@ final class SocketConnection: ChannelInboundHandler {
         self.context = context
         loopState.sockets[ObjectIdentifier(self)] = self
         loopState.metrics.socketsChanged(by: 1)
-        guard database != nil else { return perform(session.handle(.namespaceWasUnknown)) }
+        guard let database else { return perform(session.handle(.namespaceWasUnknown)) }
         perform(session.handle(.accepted))
-        wire = loopState.upstream.messages.connect(on: context.eventLoop, for: address, self)
+        loopState.upstream.prepare(database) { [weak self] in self?.connect() }
         schedulePing()
+    }
+
+    private func connect() {
+        guard let context, context.channel.isActive else { return }
+        wire = loopState.upstream.messages.connect(on: context.eventLoop, for: address, self)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -126,7 +131,7 @@ final class SocketConnection: ChannelInboundHandler {
             case .send(let message): send(message)
             case .call(let call, let method, let params): self.call(call, method, params)
             case .authenticate(let call, let credential):
-                self.call(call, Session.Authenticate.method, credential.params())
+                self.call(call, Session.Authenticate.method, loopState.params(of: credential))
             case .schedule(let timer, let due): schedule(timer, due)
             case .cancel(let timer): timers.removeValue(forKey: timer)?.cancel()
             case .close(let reason):

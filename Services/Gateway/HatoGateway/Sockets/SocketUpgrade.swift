@@ -13,10 +13,12 @@ struct SocketUpgrade {
         upgrader = NIOWebSocketServerUpgrader(
             maxFrameSize: SocketConnection.messageBytesMax,
             shouldUpgrade: { channel, head in
-                guard head.path == "/.ws" else { return channel.eventLoop.makeSucceededFuture(nil) }
+                // What an emulator or the gate refuses, `HTTPConnection` responds to.
+                guard head.path == "/.ws", state.value.problem(head) == nil else {
+                    return channel.eventLoop.makeSucceededFuture(nil)
+                }
                 let gate = state.value.gate
                 let client = gate.client(of: head, peer)
-                // `HTTPConnection` sends the refusal.
                 guard gate.requestBegan(head, from: client, peer) == nil else {
                     return channel.eventLoop.makeSucceededFuture(nil)
                 }

@@ -26,6 +26,15 @@ enum GatewaySettings {
                 Setting(
                     "api-keys", .text,
                     help: "API keys that clients of accounts may show, such as AIza1,AIza2; unless set, any"),
+                Setting(
+                    "emulator", .flag, default: "false",
+                    help: "take the words of Firebase's emulators, by which every client may be an administrator"),
+                Setting(
+                    "emulator-beyond-loopback", .flag, default: "false",
+                    help: "let an emulator listen beyond this machine, where everything may be read and changed"),
+                Setting(
+                    "admin-key-file", .file, shared: true,
+                    help: "file with the administrator key, with which an emulator acts for its clients"),
                 trustedProxies, origins, ServeSettings.eventLoops,
             ] + ServeSettings.peerTLS + GatewayLimits.all.map { Setting($0) },
         // A client's socket has a connection to messages: two open files.
@@ -59,6 +68,18 @@ enum GatewaySettings {
             .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
         if !keys.isEmpty { accounts.apiKeys = .listed(Set(keys)) }
         return accounts
+    }
+
+    /// The conventions of emulators; nil unless they are asked for. Throws `SettingsError`.
+    static func emulator(_ start: ServiceProcess.Start) throws -> EmulatorConfiguration? {
+        guard start.settings.flag("emulator") else { return nil }
+        guard let key = try start.administratorKey() else {
+            throw SettingsError(
+                "setting admin-key-file is missing: an emulator acts for its clients with the administrator key")
+        }
+        var emulator = EmulatorConfiguration(administratorKey: key)
+        emulator.listensBeyondLoopback = start.settings.flag("emulator-beyond-loopback")
+        return emulator
     }
 
     /// Throws `SettingsError`.

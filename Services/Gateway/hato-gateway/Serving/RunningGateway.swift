@@ -7,6 +7,7 @@ import HatoRuntime
 /// The gateway, as the process sees it.
 struct RunningGateway: RunningService {
     private let server: GatewayServer
+    private let isEmulator: Bool
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let settings = start.settings
@@ -26,15 +27,26 @@ struct RunningGateway: RunningService {
         configuration.limits.connectionsMax = start.connectionsMax(wanted: configuration.limits.connectionsMax)
         try GatewaySettings.setTrust(settings, of: &configuration)
         configuration.accounts = try GatewaySettings.accounts(start)
+        configuration.emulator = try GatewaySettings.emulator(start)
         configuration.namespaces = try GatewaySettings.namespaces(settings)
-        return RunningGateway(server: try await GatewayServer.start(configuration, logger: start.logger))
+        do {
+            let server = try await GatewayServer.start(configuration, logger: start.logger)
+            return RunningGateway(server: server, isEmulator: configuration.emulator != nil)
+        } catch let error as GatewayStartError {
+            throw SettingsError("setting emulator: \(error)")
+        }
     }
 
     var announcement: JSONObject {
-        [
+        var line: JSONObject = [
             "service": .string(GatewayTarget.service),
             "listening": .string("\(ServiceAddress(host: server.host, port: server.port))"),
         ]
+        if isEmulator {
+            line["emulator"] = true
+            line["settingsOfAuth"] = .array(server.fixedSettings.map { .string($0) })
+        }
+        return line
     }
 
     func shutdown(grace: Duration) async { await server.shutdown(grace: grace) }

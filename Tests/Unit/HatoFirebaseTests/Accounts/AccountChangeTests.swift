@@ -58,6 +58,17 @@ import Testing
             ])
     }
 
+    @Test func aSignInGivesTokensToo() {
+        func refreshed(_ members: JSONObject) -> JSONValue? {
+            AccountTrial("lookup", ["idToken": "t"], [.success(Native.account("u1", members))]).json?["users"]?.array?
+                .first?["lastRefreshAt"]
+        }
+        #expect(refreshed([:]) == nil)
+        #expect(refreshed(["lastLoginAt": 1_795_000_000_123]) == "2026-11-18T11:06:40.123Z")
+        let both = refreshed(["lastLoginAt": 1_795_000_000_000, "lastRefreshAt": 1_795_000_000_123])
+        #expect(both == "2026-11-18T11:06:40.123Z")
+    }
+
     @Test(
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),

@@ -63,8 +63,12 @@ import Testing
         let emulator = AccountTrial("lookup", ["idToken": .string(text)], in: .emulator)
         #expect(
             emulator.calls[0].params(administratorKey: "k") == [
-                "auth": "k", "as": ["uid": "u1", "token": ["sub": "u1", "iat": 0]],
+                "auth": "k", "as": ["uid": "u1", "token": ["sub": "u1"]],
             ])
+        let dated = AccountTrial(
+            "lookup", ["idToken": .string(token(["alg": "none"], ["sub": "u1", "iat": 5]))], in: .emulator)
+        #expect(
+            dated.calls[0].params(administratorKey: "k")?["as"] == ["uid": "u1", "token": ["sub": "u1", "iat": 5]])
         #expect(emulator.calls[0].params(administratorKey: nil) == nil)
     }
 }
