@@ -88,7 +88,8 @@ public enum Session {
             Such connections leave a tenth of the connections of the service (setting `connections-max`) to others. \
             Memory for requests counts for the `from` of this call, not for that of later ones. \
             It gives no right to any method and does not change the identity of the connection. Called again, it \
-            replaces `from`
+            replaces `from`. With `clientLines` the connection is passed on to one client: its later lines have the \
+            rights and limits of a connection that does not forward
             """
         public static let access = Access.anyone
         public static let effect = Effect.write
@@ -98,6 +99,7 @@ public enum Session {
 
         public var auth: String
         public var from: String?
+        public var clientLines: Bool?
 
         public static let fields = Fields<Self>(
             blank: Self(auth: ""),
@@ -107,14 +109,22 @@ public enum Session {
                 """
                 The IP address of the client that makes all calls without `from`; absent: these count for the address \
                 of the socket
-                """, example: "203.0.113.7"))
+                """, example: "203.0.113.7"),
+            .optional(
+                "clientLines", \.clientLines,
+                """
+                True: all later lines are written by the client of `from`, which must be given. They cannot use \
+                `from` or `session.forward`, and have at most 64 KiB (setting `unauthenticated-line-bytes-max`) until \
+                a call has shown a credential; false when absent
+                """, example: true))
 
         public static let example = RPCExample(
             Forward(auth: "V3Nq0mT8y2LrX6cJ9dKf4WgHs1ZbAeUo", from: "203.0.113.7"), Empty())
 
-        public init(auth: String, from: String? = nil) {
+        public init(auth: String, from: String? = nil, clientLines: Bool? = nil) {
             self.auth = auth
             self.from = from
+            self.clientLines = clientLines
         }
     }
 }

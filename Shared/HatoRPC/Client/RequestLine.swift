@@ -38,7 +38,7 @@ enum RequestLine {
     }
 
     /// Writes a JSON text without its line ends.
-    private static func write(_ text: Span<UInt8>, into output: inout ByteBuffer) {
+    static func write(_ text: Span<UInt8>, into output: inout ByteBuffer) {
         text.withUnsafeBytes { _ = output.writeBytes($0) }
         let first = output.readableBytes - text.count
         output.withUnsafeMutableReadableBytes { bytes in

@@ -70,9 +70,17 @@ final class ConnectionSession {
         self.forwarding = forwarding
         peerAddress = ForwardedAddress(ofPeer: state.connection)
         hasOwnSlot = true
+        if forwarding.isOfClient {
+            // The credential was not the client's.
+            shownCaller = nil
+            state.hasShownCredential = false
+        }
         state.connection.forward(forwarding)
         return true
     }
+
+    /// Whether all lines are those of one client.
+    var isOfClient: Bool { forwarding?.isOfClient ?? false }
 
     /// A credential of this caller was verified.
     func showed(_ caller: Caller) {
@@ -94,7 +102,7 @@ final class ConnectionSession {
     }
 
     private func takeOwnSlot() {
-        guard let shownCaller else { return }
+        guard let shownCaller, !hasOwnSlot else { return }
         hasOwnSlot = state.server.admission.showedCredential(state.connection, of: shownCaller)
     }
 

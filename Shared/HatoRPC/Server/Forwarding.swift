@@ -31,6 +31,8 @@ public final class ForwardedAddress: Sendable {
 struct Forwarding: Sendable {
     /// Of calls without `from`; nil: these count for the address of the socket.
     var from: ForwardedAddress?
+    /// Whether all later lines are written by the client of `from`: they have no right of one that forwards.
+    var isOfClient = false
 
     private init() {}
 
@@ -41,10 +43,19 @@ struct Forwarding: Sendable {
     /// Throws `RPCError`.
     init(_ params: JSONObject, by caller: Caller) throws(RPCError) {
         guard caller.mayForward else { throw .onlyForwardersMayForward }
-        if let name = params.members.first(where: { $0.name != "from" })?.name.shortened(to: 200) {
+        let known = Session.Forward.fields.names
+        if let name = params.members.first(where: { !known.contains($0.name) })?.name.shortened(to: 200) {
             throw .invalidParams(name, "'\(name)' is no known parameter", reason: "unknown_parameter")
         }
         from = try Self.address(of: params["from"], on: Forwarding())
+        switch params["clientLines"] {
+        case nil, .null?: break
+        case .bool(let isOfClient)?: self.isOfClient = isOfClient
+        default: throw .invalidParams("clientLines", "'clientLines' must be true or false, e.g. true")
+        }
+        if isOfClient, from == nil {
+            throw .invalidParams("from", "'clientLines' needs 'from', the address of the client, e.g. \"203.0.113.7\"")
+        }
     }
 
     /// The address of the client of a call.
@@ -60,7 +71,7 @@ struct Forwarding: Sendable {
     ) throws(RPCError) -> ForwardedAddress? {
         // As of every optional parameter, null counts as absent.
         guard let from, from != .null else { return forwarding?.from }
-        guard forwarding != nil else { throw .onlyForwardersMayUseFrom }
+        guard let forwarding, !forwarding.isOfClient else { throw .onlyForwardersMayUseFrom }
         return try ForwardedAddress(from)
     }
 }

@@ -345,6 +345,7 @@ final class RequestRunner {
 
     /// `session.forward`; `caller` has shown the credential.
     private func forward(_ request: CurrentRequest, by caller: Caller) {
+        guard !session.isOfClient else { return fail(request, .onlyForwardersMayForward) }
         let forwarding: Forwarding
         do { forwarding = try Forwarding(request.params, by: caller) } catch {
             return fail(request, RPCError(Session.Forward.showingWhatIsRight(error)))

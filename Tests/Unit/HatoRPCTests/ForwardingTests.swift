@@ -153,6 +153,78 @@ struct ForwardingTests {
         await service.stop()
     }
 
+    // MARK: Lines of a client
+
+    private static let passedOn = #"{"auth":"gateway","from":"203.0.113.7","clientLines":true}"#
+
+    @Test func linesOfAClientCannotForward() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        #expect(try await peer.call("session.forward", Self.passedOn)["result"] == [:])
+        #expect(try await client(of: peer)?["network"] == "203.0.113.7")
+        for params in [
+            #"{"from":"192.0.2.1"}"#, #"{"fr\u006fm":"192.0.2.1"}"#, #"{"auth":"admin","from":"192.0.2.1"}"#,
+        ] {
+            #expect(try await peer.call("check.client", params)["error"]?["code"] == -32002, "\(params)")
+        }
+        for method in ["session.forward", #"session.for\u0077ard"#] {
+            for credential in ["gateway", "admin", "user-anna"] {
+                let refused = try await peer.call(method, "{\"auth\":\"\(credential)\",\"from\":\"192.0.2.1\"}")
+                #expect(refused["error"]?["code"] == -32002, "\(credential)")
+            }
+        }
+        let forward = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session.forward\",\"params\":\(Self.passedOn)}"
+        let call = #"{"jsonrpc":"2.0","id":2,"method":"check.client","params":{"from":"192.0.2.1"}}"#
+        let batch = try await peer.ask("[\(forward),\(call)]").array
+        #expect(batch?.compactMap { $0["error"]?["code"] } == [-32002, -32002])
+        #expect(try await client(of: peer, #"{"from":null}"#)?["network"] == "203.0.113.7")
+        // Others' credentials work as on any connection.
+        #expect(try await peer.call("check.administration", #"{"auth":"admin"}"#)["result"] != nil)
+        #expect(try await peer.call("check.administration")["error"]?["code"] == -32001)
+        await service.stop()
+    }
+
+    @Test func linesOfAClientAreShortUntilItShowsACredential() async throws {
+        let service = try await TestService()
+        let value = String(repeating: "x", count: 1 << 20)
+        for shows in ["session.authenticate", "check.client", "check.administration"] {
+            let peer = try await service.peer()
+            _ = try await peer.call("session.forward", Self.passedOn)
+            _ = try await peer.call(shows, #"{"auth":"user-anna"}"#)
+            #expect(try await peer.call("check.echo", "{\"value\":\"\(value)\"}")["result"]?["value"] != nil)
+        }
+        for credential in ["wrong", nil] as [String?] {
+            let peer = try await service.peer()
+            _ = try await peer.call("session.forward", Self.passedOn)
+            if let credential { _ = try await peer.call("check.echo", "{\"auth\":\"\(credential)\"}") }
+            peer.sendLater(value + "\n")
+            #expect(try await peer.response()["error"]?["data"]?["reason"] == "line_too_long")
+        }
+        await service.stop()
+    }
+
+    @Test func wrongDeclarationsOfAClientChangeNothing() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for (params, parameter) in [
+            (#"{"auth":"gateway","clientLines":true}"#, "from"),
+            (#"{"auth":"gateway","from":null,"clientLines":true}"#, "from"),
+            (#"{"auth":"gateway","from":"203.0.113.7","clientLines":1}"#, "clientLines"),
+        ] {
+            let refused = try await peer.call("session.forward", params)["error"]
+            #expect(refused?["code"] == -32602 && refused?["data"]?["parameter"] == .string(parameter), "\(params)")
+            #expect(refused?["message"]?.string?.contains("e.g. ") == true)
+        }
+        for clientLines in ["false", "null"] {
+            let params = "{\"auth\":\"gateway\",\"from\":\"203.0.113.7\",\"clientLines\":\(clientLines)}"
+            #expect(try await peer.call("session.forward", params)["result"] == [:])
+            #expect(try await client(of: peer, #"{"from":"192.0.2.1"}"#)?["network"] == "192.0.2.1")
+        }
+        await service.stop()
+    }
+
+    // MARK: Limits of connections
+
     @Test func idleOneIsNotClosed() async throws {
         let service = try await TestService { $0.limits.idleSecondsMax = 2 }
         let forwarding = try await service.peer()

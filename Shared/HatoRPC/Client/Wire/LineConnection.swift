@@ -51,6 +51,7 @@ final class LineConnection: ChannelDuplexHandler {
     /// What the channel was given and the socket has not taken.
     private var writingBytes = 0
     private var isFlushPlanned = false
+    private var isOutputEnding = false
     private(set) var isWritable = true
 
     /// What went wrong in the channel, in words.
@@ -88,6 +89,25 @@ final class LineConnection: ChannelDuplexHandler {
     func send(_ id: UInt64, _ method: String, _ params: Span<UInt8>) {
         guard !isEnded else { return }
         RequestLine.write(id, method, params, into: &output)
+        wasQueued()
+    }
+
+    /// Sends a text as one line: line ends in it become blanks.
+    func send(_ text: Span<UInt8>) {
+        guard !isEnded else { return }
+        RequestLine.write(text, into: &output)
+        output.writeStaticString("\n")
+        wasQueued()
+    }
+
+    /// Sends whole lines, each with its end.
+    func sendLines(_ lines: ByteBuffer) {
+        guard !isEnded, lines.readableBytes > 0 else { return }
+        output.writeImmutableBuffer(lines)
+        wasQueued()
+    }
+
+    private func wasQueued() {
         if queuedBytes > limits.queuedBytesHigh { isWritable = false }
         planFlush()
     }
@@ -106,6 +126,18 @@ final class LineConnection: ChannelDuplexHandler {
             isReadHeld = false
             context?.read()
         }
+    }
+
+    /// Ends its own direction behind what was sent: the service responds to that and closes.
+    func endOutput() {
+        guard case .open = phase, !isOutputEnding else { return }
+        isOutputEnding = true
+        endOutputIfSent()
+    }
+
+    private func endOutputIfSent() {
+        guard isOutputEnding, case .open = phase, queuedBytes == 0 else { return }
+        context?.close(mode: .output, promise: nil)
     }
 
     /// What the socket takes at once still goes out; the rest is dropped.
@@ -256,6 +288,7 @@ final class LineConnection: ChannelDuplexHandler {
     private func sent() {
         writingBytes = 0
         flush()
+        endOutputIfSent()
         guard case .open = phase, !isWritable, queuedBytes <= limits.queuedBytesLow else { return }
         isWritable = true
         receiver?.becameWritable()

@@ -20,6 +20,19 @@ package final class RPCWireConnector: Sendable {
         return wire
     }
 
+    /// Begins to connect on `loop`, where this is called, for lines that are passed on as they are.
+    ///
+    /// - Parameters:
+    ///   - opening: the method of the first request, without whose success nothing else is sent.
+    ///   - params: of it, the whole object as JSON text.
+    package func connectLines(
+        on loop: any EventLoop, opening: String, params: [UInt8], _ delegate: any RPCLineWireDelegate
+    ) -> RPCLineWire {
+        let wire = RPCLineWire(self, on: loop, delegate)
+        wire.connect(opening, params)
+        return wire
+    }
+
     /// A connected channel without handlers, which reads nothing yet.
     func channel(on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         let unsent = SocketOutput.option(unsentBytesMax: configuration.socketUnsentBytesMax)
