@@ -184,8 +184,8 @@ final class RequestRunner {
 
     private func take(_ line: consuming Result<ReadLine, JSONError>) {
         switch consume line {
-        case .failure(let error) where error.reason == .tooManyValues:
-            refuse(RPCError.tooManyValues(server.limits.requestMemoryBytesMax))
+        case .success(.tooManyValues(let id)):
+            refuse(RPCError.tooManyValues(server.limits.requestMemoryBytesMax), id: id)
         case .failure(let error): refuse(RPCError.parseError(error))
         case .success(.single(let envelope)): takeSingle(envelope)
         case .success(.batch(let entries)): takeBatch(entries)
@@ -198,9 +198,11 @@ final class RequestRunner {
     }
 
     /// Responds to a whole line with one error, in its turn.
-    private func refuse(_ error: RPCError) {
+    ///
+    /// - Parameter id: of the one request that it has, where that is known.
+    private func refuse(_ error: RPCError, id: String? = nil) {
         let sequence = state.machine.lineArrived(isSlow: false)
-        respond(sequence, nil, Response.bytes(id: "null", error: error), isError: true)
+        respond(sequence, nil, Response.bytes(id: id ?? "null", error: error), isError: true)
     }
 
     private func takeSingle(_ envelope: consuming ReadEnvelope) {

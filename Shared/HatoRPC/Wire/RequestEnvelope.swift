@@ -39,6 +39,8 @@ enum ReadLine {
     case single(ReadEnvelope)
     case batch([ReadEnvelope])
     case batchTooLarge
+    /// One request whose values take more memory than those of a line may; its id where one was found.
+    case tooManyValues(id: String?)
 
     /// About how many bytes it takes.
     var memory: Int {
@@ -46,6 +48,7 @@ enum ReadLine {
         case .single(let envelope): envelope.memory
         case .batch(let entries): entries.reduce(0) { $0 + $1.memory }
         case .batchTooLarge: 0
+        case .tooManyValues(let id): id?.utf8.count ?? 0
         }
     }
 }
@@ -53,6 +56,32 @@ enum ReadLine {
 /// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it gets a response.
 enum EnvelopeReader {
     static func read(_ line: Span<UInt8>, _ limits: RPCLimits) throws(JSONError) -> ReadLine {
+        do { return try readAll(line, limits) } catch {
+            guard error.reason == .tooManyValues else { throw error }
+            return .tooManyValues(id: id(in: line, limits))
+        }
+    }
+
+    /// Longer ones are not looked for in lines that are refused as a whole.
+    private static let foundIDBytesMax = 256
+
+    /// The id of a line that is one request, without its values; nil where there is none.
+    ///
+    /// A connection may carry the requests of several clients: each response needs its id.
+    private static func id(in line: Span<UInt8>, _ limits: RPCLimits) -> String? {
+        var scanner = JSONScanner(depth: limits.nestingMax)
+        guard var cursor = try? scanner.beginObject(line) else { return nil }
+        while let name = try? scanner.nextMember(line, &cursor) {
+            let kind = try? scanner.kind(line)
+            guard let range = try? JSONSkipper.skip(line, &scanner) else { return nil }
+            guard name == "id" else { continue }
+            let isID = kind == .string || kind == .number || kind == .null
+            return isID && range.count <= foundIDBytesMax ? text(line.extracting(range)) : nil
+        }
+        return nil
+    }
+
+    private static func readAll(_ line: Span<UInt8>, _ limits: RPCLimits) throws(JSONError) -> ReadLine {
         let batchEntriesMax = limits.batchEntriesMax
         var scanner = JSONScanner(depth: limits.nestingMax, memoryMax: limits.requestMemoryBytesMax)
         guard try scanner.kind(line) == .array else {

@@ -99,7 +99,9 @@ struct ValueMemoryTests {
         let peer = try world.connect("192.0.2.1")
         try peer.channel.writeInbound(line(Self.value))
         peer.take()
-        #expect(String(decoding: peer.socket.taken, as: UTF8.self).contains("too_many_values"))
+        let refused = try JSONParser.parse(Array(peer.socket.taken))
+        #expect(refused["error"]?["data"]?["reason"] == "too_many_values")
+        #expect(refused["id"] == 1, "others may have requests on the same connection")
         #expect(peer.channel.isActive)
         #expect(world.state.budget.usedBytes == 0)
     }
