@@ -13,6 +13,10 @@ public struct GatewayConfiguration: Sendable {
     public var tls: RPCServerTLS?
     /// Where messages listens.
     public var messages: RPCClientConfiguration
+    /// Where auth listens; nil: what needs it is not there.
+    public var auth: RPCClientConfiguration?
+    /// Where the notifier listens; nil: what needs it is not there.
+    public var notifier: RPCClientConfiguration?
     /// The service key with which the gateway speaks for its clients (`session.forward`), of each service.
     public var forwardKey: String
     /// Which database a namespace names.

@@ -3,8 +3,12 @@ public import HatoModel
 
 /// What clients may make a gateway hold, and its times.
 public struct GatewayLimits: Limits {
-    /// Connections to a service that the calls of single requests share, for each event loop.
+    /// Connections to messages, and to the notifier, that the calls of single requests share, for each event loop.
     public var sharedWiresMax = 4
+    /// The same for calls with much to send.
+    public var largeCallWiresMax = 2
+    /// Bytes of the params of such a call, at least.
+    public var largeCallBytesMin = 256 << 10
     /// Milliseconds after which the oldest call of such a connection keeps others off it while another one is free.
     public var slowCallMs = 50
     /// Bytes of calls that wait for a service, for each event loop.
@@ -61,7 +65,13 @@ public struct GatewayLimits: Limits {
                 + "0: any number, as for clients on this machine without a trusted proxy"),
         Limit(
             "shared-wires-max", \.sharedWiresMax, 1...64,
-            "connections to messages that single requests share, for each event loop"),
+            "connections to messages, and to the notifier, that single requests share, for each event loop"),
+        Limit(
+            "large-call-wires-max", \.largeCallWiresMax, 1...64,
+            "connections to messages for single requests with much to send, for each event loop"),
+        Limit(
+            "large-call-bytes-min", \.largeCallBytesMin, 1_024...1 << 30,
+            "bytes of a request to messages beyond which it takes one of these connections"),
         Limit(
             "slow-call-ms", \.slowCallMs, 1...60_000,
             "milliseconds after which an open call keeps others off its connection while another one is free"),

@@ -30,6 +30,10 @@ struct FirebaseSocket {
         try self.init(try Self.opening(stack, target: target))
     }
 
+    init(_ gateway: ServingProgram, target: String) throws {
+        try self.init(try Self.opening(on: try PlainSocket(gateway.address), target: target))
+    }
+
     /// - Parameter message: one that comes in one piece with the request.
     init(on socket: PlainSocket, with message: String? = nil) throws {
         try self.init(try Self.opening(on: socket, rest: message.map { Self.frame($0) } ?? []))
@@ -48,9 +52,20 @@ struct FirebaseSocket {
 
     func send(_ text: String) throws { try socket.send(Self.frame(text)) }
 
-    private static func frame(_ text: String) -> [UInt8] {
-        let (payload, mask): ([UInt8], [UInt8]) = (Array(text.utf8), [7, 77, 177, 201])
-        var frame: [UInt8] = [0x81]
+    /// The head of a text frame of so many bytes, and the beginning of its payload.
+    func send(frameOf count: Int, _ part: [UInt8] = []) throws {
+        let sizes = (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) }
+        try socket.send([0x81, 0x80 | 127] + sizes + [0, 0, 0, 0] + part)
+    }
+
+    /// - Parameter opcode: the first byte of the frame.
+    func send(_ payload: [UInt8], opcode: UInt8) throws { try socket.send(Self.frame(payload, opcode: opcode)) }
+
+    private static func frame(_ text: String) -> [UInt8] { frame(Array(text.utf8), opcode: 0x81) }
+
+    private static func frame(_ payload: [UInt8], opcode: UInt8) -> [UInt8] {
+        let mask: [UInt8] = [7, 77, 177, 201]
+        var frame: [UInt8] = [opcode]
         if payload.count < 126 {
             frame.append(0x80 | UInt8(payload.count))
         } else {
@@ -70,16 +85,34 @@ struct FirebaseSocket {
         return try JSONParser.parse(text)
     }
 
+    /// The next text frame as JSON; nil when the server closes.
+    func value() throws -> JSONValue? {
+        guard let text = try frame() else { return nil }
+        return try JSONParser.parse(text)
+    }
+
+    /// Why the server closes; texts before it are passed over.
+    func end() throws -> (code: Int, reason: String) {
+        while true {
+            let (opcode, payload) = try nextFrame()
+            guard opcode == 0x88 else { continue }
+            let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
+            return (payload.prefix(2).reduce(0) { $0 << 8 | Int($1) }, reason)
+        }
+    }
+
+    private func nextFrame() throws -> (opcode: UInt8, payload: [UInt8]) {
+        let head = try socket.bytes(2)
+        var count = Int(head[1] & 0x7F)
+        if count >= 126 { count = try socket.bytes(count == 126 ? 2 : 8).reduce(0) { $0 << 8 | Int($1) } }
+        return (head[0], try socket.bytes(count))
+    }
+
     /// The text of the next text frame.
     private func frame() throws -> String? {
         while true {
-            let head = try socket.bytes(2)
-            var count = Int(head[1] & 0x7F)
-            if count >= 126 {
-                count = try socket.bytes(count == 126 ? 2 : 8).reduce(0) { $0 << 8 | Int($1) }
-            }
-            let payload = try socket.bytes(count)
-            switch head[0] {
+            let (opcode, payload) = try nextFrame()
+            switch opcode {
             case 0x81: return String(decoding: payload, as: UTF8.self)
             case 0x88: return nil
             // A ping needs a pong within 75 seconds; no test lasts as long.

@@ -8,6 +8,8 @@ struct GatewayStack {
     let auth: ServingProgram
     let messages: ServingProgram
     let gateway: ServingProgram
+    /// Nil unless it was asked for.
+    var notifier: ServingProgram?
     private let folder: TemporaryFolder
 
     /// What is started, besides the rules.
@@ -16,6 +18,8 @@ struct GatewayStack {
         var auth: [String] = []
         /// Further arguments of the gateway.
         var gateway: [String] = []
+        /// Of a notifier; nil: there is none.
+        var notifier: [String]?
         var isEmulator = false
     }
 
@@ -28,18 +32,32 @@ struct GatewayStack {
             "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"] + options.auth, in: folder)
         let messages = try await ServingProgram(
             "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
+        var services = ["--messages", messages.address, "--auth", auth.address]
+        var notifier: ServingProgram?
+        if let arguments = options.notifier {
+            let own = ["--data", "\(folder.path)/notifier"] + services + arguments
+            let program = try await ServingProgram("hato-notifier", own, in: folder)
+            services += ["--notifier", program.address]
+            notifier = program
+        }
         let emulator = options.isEmulator ? ["--emulator", "true", "--admin-key-file", "\(folder.path)/admin-key"] : []
-        let peers = ["--messages", messages.address, "--auth", auth.address]
-        let gateway = try await ServingProgram("hato-gateway", peers + emulator + options.gateway, in: folder)
-        let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, folder: folder)
+        let gateway = try await ServingProgram("hato-gateway", services + emulator + options.gateway, in: folder)
+        let stack = GatewayStack(auth: auth, messages: messages, gateway: gateway, notifier: notifier, folder: folder)
         let client = try messages.client()
         _ = try await client.call(
             method: "messages.rules.set", params: ["rules": .string(EncodedJSON(rules).text)])
         await client.close()
         let result: Result<Void, any Error>
         do { result = .success(try await Blocking.run { try body(stack) }) } catch { result = .failure(error) }
-        for program in [gateway, messages, auth] { await program.stop() }
+        for program in [gateway, notifier, messages, auth].compactMap({ $0 }) { await program.stop() }
         try result.get()
+    }
+
+    /// - Parameter arguments: further ones of the gateway.
+    static func run(
+        rules: JSONValue, _ arguments: [String], _ body: @Sendable @escaping (GatewayStack) throws -> Void
+    ) async throws {
+        try await run(rules: rules, Options(gateway: arguments), body)
     }
 
     /// The ID token of a new anonymous account.

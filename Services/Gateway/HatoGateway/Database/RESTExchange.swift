@@ -97,7 +97,7 @@ final class RESTExchange: HTTPExchange {
             return respond(request.error(RESTErrors.unavailable))
         }
         callBytes = operation.params.count
-        caller.upstream.sharedMessages.call(operation.method, operation.params) { [self] outcome in
+        caller.upstream.callMessages(operation.method, operation.params) { [self] outcome in
             dropCall()
             guard !hasEnded else { return }
             switch outcome {

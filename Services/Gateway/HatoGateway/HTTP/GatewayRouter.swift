@@ -30,20 +30,19 @@ final class GatewayRouter {
             connection.respond(accounts?.preflight(head) ?? HTTPResponse(RESTAnswer.preflight(rest)))
             return nil
         }
-        switch head.path {
-        case "/healthz":
+        if head.path == "/healthz" {
             connection.respond(.text(.ok, "ok\n"))
             return nil
-        case "/.ws":
-            connection.respond(.text(.badRequest, "This address takes WebSockets only (RFC 6455).\n"))
+        }
+        if let target = SocketTarget(path: head.path) {
+            connection.respond(target.refusal(head, upstream.links))
             return nil
-        default: break
         }
         if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
+        let caller = RESTCaller(
+            configuration: configuration, upstream: upstream, held: held.of(address), address: address)
         do {
             let request = try RESTRequest(rest, configuration.namespaces)
-            let caller = RESTCaller(
-                configuration: configuration, upstream: upstream, held: held.of(address), address: address)
             return request.isStream
                 ? EventStreamExchange(request, caller, connection, on: loop)
                 : RESTExchange(request, caller, connection, on: loop)

@@ -1,7 +1,6 @@
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import NIOWebSocket
 
 /// One connection of a client, as long as it speaks HTTP: one request after the other, each handled by an exchange.
 ///
@@ -84,8 +83,6 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A request for a socket that is refused goes on as one over HTTP.
-        guard !(error is NIOWebSocketUpgradeError) else { return }
         end()
         context.close(promise: nil)
     }

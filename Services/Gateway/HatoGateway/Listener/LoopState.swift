@@ -25,7 +25,7 @@ final class LoopState {
     /// Parts of requests and messages that are not complete.
     let held: HeldBytes
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
-    var sockets: [ObjectIdentifier: SocketConnection] = [:]
+    var sockets: [ObjectIdentifier: any FramedSocket] = [:]
 
     init(
         _ configuration: GatewayConfiguration, _ links: ServiceLinks, on loop: any EventLoop, _ shared: SharedParts
@@ -54,6 +54,12 @@ final class LoopState {
 
     /// Why a request is refused by its headers; nil: it is not.
     func problem(_ head: HTTPRequestHead) -> String? { configuration.emulator?.hosts.problem(RESTHead(head)) }
+
+    /// A native socket was closed by the gateway.
+    func closed(_ reason: NativeSocketEnd) {
+        let level = reason == .refused ? Logger.Level.error : .debug
+        logger.log(level: level, "a native socket was closed", metadata: ["reason": "\(reason)"])
+    }
 
     /// A session was closed by the gateway.
     func closed(_ reason: SessionEnd) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }

@@ -52,8 +52,12 @@ extension HTTPRequestHead {
     /// Whether it asks for a WebSocket (RFC 6455 §4.1), and has no body.
     var opensSocket: Bool {
         method == .GET && version == .http1_1 && !headers.contains(name: "transfer-encoding")
-            && headers[canonicalForm: "content-length"].allSatisfy { $0 == "0" }
-            && headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
+            && headers[canonicalForm: "content-length"].allSatisfy { $0 == "0" } && asksForSocket
+    }
+
+    /// Whether it asks for a WebSocket.
+    var asksForSocket: Bool {
+        headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
     }
 }

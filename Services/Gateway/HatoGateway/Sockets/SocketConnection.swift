@@ -9,7 +9,7 @@ import NIOWebSocket
 ///
 /// A client that does not read makes the gateway read no more from messages, which then merges what the client misses;
 /// a session that has too much under way makes it read no more from the client.
-final class SocketConnection: ChannelInboundHandler {
+final class SocketConnection: ChannelInboundHandler, FramedSocket {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
 
@@ -30,6 +30,8 @@ final class SocketConnection: ChannelInboundHandler {
     private var isInputPaused = false
     /// Bytes that count in the budget of the loop.
     private var heldBytes = 0
+    /// Bytes of a frame that is not complete.
+    private var frameBytes = 0
     /// Whether something was written since the last flush.
     private var needsFlush = false
 
@@ -104,7 +106,7 @@ final class SocketConnection: ChannelInboundHandler {
         switch frame.opcode {
         case .text, .continuation:
             let bytes = payload.readBytes(length: payload.readableBytes) ?? []
-            defer { hold(frames.heldBytes) }
+            defer { hold() }
             if let message = frames.received(bytes[...], isLast: frame.fin) {
                 perform(session.handle(.message(message)))
             }
@@ -187,7 +189,10 @@ final class SocketConnection: ChannelInboundHandler {
     // MARK: Pings
 
     /// Something has come, maybe a part of a long frame.
-    func heard() { lastHeard = .now() }
+    func heard(frameBytes: Int) {
+        (lastHeard, self.frameBytes) = (.now(), frameBytes)
+        hold()
+    }
 
     private func schedulePing() {
         guard let context else { return }
@@ -208,8 +213,10 @@ final class SocketConnection: ChannelInboundHandler {
 
     // MARK: Flow and end
 
-    /// Parts of a message that is not complete.
-    private func hold(_ bytes: Int) {
+    /// Parts of a message that is not complete, and what messages does not take.
+    private func hold() {
+        let queued = wire.map { $0.isWritable ? 0 : $0.queuedBytes } ?? 0
+        let bytes = frames.heldBytes + frameBytes + queued
         guard held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
         heldBytes = bytes
     }
@@ -217,7 +224,7 @@ final class SocketConnection: ChannelInboundHandler {
     private func setInput() {
         guard let context else { return }
         // What a client that does not read asks for would wait here.
-        let isPaused = !session.wantsInput || !context.channel.isWritable
+        let isPaused = !session.wantsInput || !context.channel.isWritable || wire?.isWritable == false
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
         lastHeard = .now()
@@ -282,25 +289,16 @@ extension SocketConnection: ForwardedWireOwner {
 
     func wireDelivered(_ wire: ForwardedWire) { flush() }
 
+    func wireBecameWritable(_ wire: ForwardedWire) {
+        guard wire === self.wire else { return }
+        hold()
+        setInput()
+    }
+
     func wireEnded(_ wire: ForwardedWire, _ error: RPCError, unanswered: [UInt64]) {
         guard wire === self.wire else { return }
         self.wire = nil
         perform(session.handle(.wireEnded))
         flush()
-    }
-}
-
-/// Reports to a socket that bytes have come, before they are frames.
-final class SocketPulse: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-
-    private weak var socket: SocketConnection?
-
-    init(_ socket: SocketConnection) { self.socket = socket }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        socket?.heard()
-        context.fireChannelRead(data)
     }
 }

@@ -12,6 +12,8 @@ protocol ForwardedWireOwner: AnyObject {
     func wire(_ wire: ForwardedWire, received notification: RPCWireNotification)
     /// All that has come is delivered.
     func wireDelivered(_ wire: ForwardedWire)
+    /// The socket of the service takes calls again (`isWritable`).
+    func wireBecameWritable(_ wire: ForwardedWire)
     /// The end, once, and the last call; `unanswered` are the calls without a response.
     func wireEnded(_ wire: ForwardedWire, _ error: RPCError, unanswered: [UInt64])
 }
@@ -19,6 +21,7 @@ protocol ForwardedWireOwner: AnyObject {
 extension ForwardedWireOwner {
     func wire(_ wire: ForwardedWire, received notification: RPCWireNotification) {}
     func wireDelivered(_ wire: ForwardedWire) {}
+    func wireBecameWritable(_ wire: ForwardedWire) {}
 }
 
 /// How the gateway reaches a service: the connector, and the key by which it speaks for its clients.
@@ -51,22 +54,14 @@ final class ForwardedWire {
         self.owner = owner
         let wire = link.connector.connect(on: loop, self)
         self.wire = wire
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("auth")
-        writer.write(link.forwardKey)
-        if let client {
-            writer.member("from")
-            writer.write(client)
-        }
-        writer.endObject()
-        declaration = wire.send(Session.Forward.method, params: writer.bytes.span)
+        declaration = wire.send(Session.Forward.method, params: link.declaration(for: client).span)
     }
 
     /// Sends a call whose params are the text of an object. Returns its id; nil when the connection has ended.
     func send(_ method: String, _ params: [UInt8]) -> UInt64? { wire?.send(method, params: params.span) }
 
     var queuedBytes: Int { wire?.queuedBytes ?? 0 }
+    var isWritable: Bool { wire?.isWritable ?? true }
     func pause() { wire?.pause() }
     func resume() { wire?.resume() }
     /// The owner hears nothing more but of the end.
@@ -98,7 +93,7 @@ extension ForwardedWire: RPCWireDelegate {
 
     func wireDelivered(_ wire: RPCWire) { owner?.wireDelivered(self) }
 
-    func wireBecameWritable(_ wire: RPCWire) {}
+    func wireBecameWritable(_ wire: RPCWire) { owner?.wireBecameWritable(self) }
 
     func wireEnded(_ wire: RPCWire, _ end: RPCWireEnd, unanswered: [UInt64]) {
         let owner = owner

@@ -1,3 +1,4 @@
+import HatoFirebase
 import HatoModel
 import HatoRPC
 import NIOCore
@@ -15,26 +16,32 @@ final class SharedWires {
     private let loop: any EventLoop
     private let limits: GatewayLimits
     private let wiresMax: Int
+    /// Bytes of calls that wait, with those of the other connections of the event loop.
+    private let waiting: HeldBytes
     private var wires: [SharedWire] = []
-    private var bytes = 0
 
-    /// - Parameter wiresMax: how many connections there are; as many as `limits` says when nil.
-    init(_ link: ServiceLink, on loop: any EventLoop, _ limits: GatewayLimits, wiresMax: Int? = nil) {
-        (self.link, self.loop, self.limits) = (link, loop, limits)
-        self.wiresMax = wiresMax ?? limits.sharedWiresMax
+    /// - Parameters:
+    ///   - max: connections.
+    ///   - waiting: counts the bytes of calls that wait.
+    init(_ link: ServiceLink, on loop: any EventLoop, max: Int, _ limits: GatewayLimits, _ waiting: HeldBytes) {
+        (self.link, self.loop, self.limits, wiresMax, self.waiting) = (link, loop, limits, max, waiting)
     }
 
     /// Calls the service; `completion` is called once, on this event loop.
     func call(_ method: String, _ params: [UInt8], _ completion: @escaping Completion) {
-        guard bytes + params.count <= limits.callBytesMax else {
+        // A line that is too long would end the connection, and with it the calls of others.
+        guard params.count <= limits.session.callBytesMax else {
+            let error = RPCError(.invalidRequest, reason: "line_too_long", "The call has too many bytes")
+            return completion(.failure(error))
+        }
+        guard waiting.change(by: params.count) else {
             let error = RPCError.resourceExhausted(
                 reason: "busy", "The gateway holds too many calls; try again", retryAfterMs: 1_000)
             return completion(.failure(error))
         }
         let (count, wire) = (params.count, wire())
-        bytes += count
-        wire.call(method, params) { [weak self] outcome in
-            self?.bytes -= count
+        wire.call(method, params) { [waiting] outcome in
+            waiting.release(count)
             completion(outcome)
         }
     }

@@ -2,42 +2,40 @@ import HatoModel
 import HatoRPC
 import NIOCore
 
-/// How the gateway reaches each service.
-struct ServiceLinks: Sendable {
-    var messages: ServiceLink
-    var auth: ServiceLink?
-
-    /// Throws `TLSFileError` for files of TLS.
-    init(_ configuration: GatewayConfiguration) throws {
-        func link(to service: RPCClientConfiguration) throws -> ServiceLink {
-            ServiceLink(
-                connector: try RPCWireConnector(RPCWireConfiguration(service)), forwardKey: configuration.forwardKey)
-        }
-        messages = try link(to: configuration.messages)
-        auth = try configuration.accounts.map { try link(to: $0.auth) }
-    }
-}
-
 /// The services, as one event loop reaches them.
 final class Upstream {
+    let links: ServiceLinks
     /// A connection of its own for each session and event stream.
-    let messages: ServiceLink
-    /// Those that single calls share.
-    let sharedMessages: SharedWires
-    /// Those of calls of auth; nil where no accounts are served.
+    var messages: ServiceLink { links.messages }
+    private let limits: GatewayLimits
+    /// For single calls of messages.
+    private let sharedMessages: SharedWires
+    /// For those with much to send: what comes behind one of them on its connection waits.
+    private let largeCalls: SharedWires
+    /// For those that concern rules and databases, which may take long.
+    private let administration: SharedWires
+    private let sharedNotifier: SharedWires?
+    /// For calls of auth; nil where no accounts are served.
     let sharedAuth: SharedWires?
     private let namespaces: EmulatorNamespaces?
 
     init(_ links: ServiceLinks, on loop: any EventLoop, _ configuration: GatewayConfiguration) {
         let limits = configuration.limits
-        messages = links.messages
-        sharedMessages = SharedWires(links.messages, on: loop, limits)
-        namespaces = configuration.emulator.map { [sharedMessages] emulator in
-            EmulatorNamespaces(emulator.administratorKey, sharedMessages)
+        (self.links, self.limits) = (links, limits)
+        let waiting = HeldBytes(max: limits.callBytesMax)
+        func wires(_ link: ServiceLink, max: Int) -> SharedWires {
+            SharedWires(link, on: loop, max: max, limits, waiting)
         }
+        sharedMessages = wires(links.messages, max: limits.sharedWiresMax)
+        largeCalls = wires(links.messages, max: limits.largeCallWiresMax)
+        administration = wires(links.messages, max: 1)
+        sharedNotifier = links.notifier.map { wires($0, max: limits.sharedWiresMax) }
         // Auth responds on a connection to one call after the other.
         let share = max(1, limits.authWiresMax / max(1, configuration.loops))
-        sharedAuth = links.auth.map { SharedWires($0, on: loop, limits, wiresMax: share) }
+        sharedAuth = configuration.accounts == nil ? nil : links.auth.map { wires($0, max: share) }
+        namespaces = configuration.emulator.map { [administration] emulator in
+            EmulatorNamespaces(emulator.administratorKey, administration)
+        }
     }
 
     /// Calls `then` when the database of a namespace may be used: an emulator makes it.
@@ -46,8 +44,25 @@ final class Upstream {
         namespaces.prepare(database, then: then)
     }
 
+    /// Calls messages, over a connection that is shared; `completion` is called once, on this event loop.
+    func callMessages(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) {
+        if method.hasPrefix("messages.rules.") || method.hasPrefix("messages.databases.") {
+            administration.call(method, params, completion)
+        } else if params.count > limits.largeCallBytesMin {
+            largeCalls.call(method, params, completion)
+        } else {
+            sharedMessages.call(method, params, completion)
+        }
+    }
+
+    /// The same for the notifier; false, without a call, when there is none.
+    func callNotifier(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) -> Bool {
+        sharedNotifier?.call(method, params, completion) != nil
+    }
+
     func close() {
-        sharedMessages.close()
+        for wires in [sharedMessages, largeCalls, administration] { wires.close() }
+        sharedNotifier?.close()
         sharedAuth?.close()
     }
 }

@@ -10,8 +10,8 @@ enum GatewaySettings {
         service: GatewayTarget.service,
         declared: ServeSettings.listening(defaultPort: GatewayTarget.port)
             + [
-                ServeSettings.peer("messages", defaultPort: 7702), ServeSettings.peer("auth", defaultPort: 7701),
-                ServeSettings.outgoingKey,
+                ServeSettings.peer("auth", defaultPort: 7701), ServeSettings.peer("messages", defaultPort: 7702),
+                ServeSettings.peer("notifier", defaultPort: 7703), ServeSettings.outgoingKey,
                 Setting(
                     "project", .name, default: "hato", shared: true,
                     help: "the project's id: it and PROJECT-default-rtdb are the namespaces of the default database"),

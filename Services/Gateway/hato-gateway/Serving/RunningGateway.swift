@@ -19,6 +19,8 @@ struct RunningGateway: RunningService {
         var configuration = GatewayConfiguration(
             messages: try start.clientConfiguration(to: "messages"), forwardKey: key,
             now: { Int64(Date().timeIntervalSince1970 * 1_000) })
+        configuration.auth = try start.clientConfiguration(to: "auth")
+        configuration.notifier = try start.clientConfiguration(to: "notifier")
         configuration.host = settings["host"]
         configuration.port = settings.integer("port")
         configuration.loops = settings.integer(ServeSettings.eventLoops.name)

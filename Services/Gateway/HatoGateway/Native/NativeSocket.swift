@@ -1,0 +1,249 @@
+import HatoFirebase
+import HatoModel
+import HatoRPC
+import NIOCore
+import NIOWebSocket
+
+/// One WebSocket of a client that speaks the services' own protocol: each message is one line of a connection to a
+/// service, and each line of the service is one message. All on one event loop.
+///
+/// Nothing is read of the lines: ids, errors, order and limits are those of the service, which knows from the
+/// declaration of the connection that its lines are the client's (`session.forward` with `clientLines`). A client that
+/// does not read makes the gateway read no more from the service, and a service that does not read makes it read no
+/// more from the client. A service that is away ends the socket.
+final class NativeSocket: ChannelInboundHandler, FramedSocket {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundOut = WebSocketFrame
+
+    private let loopState: LoopState
+    private let link: ServiceLink
+    private let address: String
+    private var context: ChannelHandlerContext?
+    private var wire: RPCLineWire?
+    private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
+    private var opening: Scheduled<Void>?
+    private var ping: Scheduled<Void>?
+    private var lastHeard = NIODeadline.now()
+    private var isOutputFull = false
+    private var isInputPaused = false
+    /// The gateway stops: the service responds to what it has.
+    private var isLeaving = false
+    /// A close frame was sent.
+    private var isClosing = false
+    /// Bytes that count in the budget of the loop.
+    private var heldBytes = 0
+    /// Bytes of a frame that is not complete.
+    private var frameBytes = 0
+    private var needsFlush = false
+
+    /// - Parameter address: the IP address of the client.
+    init(_ loopState: LoopState, _ link: ServiceLink, from address: String) {
+        (self.loopState, self.link, self.address) = (loopState, link, address)
+    }
+
+    private var limits: GatewayLimits { loopState.configuration.limits }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        loopState.sockets[ObjectIdentifier(self)] = self
+        loopState.metrics.socketsChanged(by: 1)
+        wire = link.connectLines(on: context.eventLoop, for: address, self)
+        let time = TimeAmount.milliseconds(Int64(limits.session.wireMsMax))
+        opening = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.close(.unavailable)
+        }
+        setInput()
+        schedulePing()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        end()
+        if loopState.sockets.removeValue(forKey: ObjectIdentifier(self)) != nil {
+            loopState.metrics.socketsChanged(by: -1)
+        }
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The handler before this one has sent the close frame of a wrong frame, and closes.
+        end()
+        if !(error is NIOWebSocketError) { context.close(promise: nil) }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        let isFull = !context.channel.isWritable
+        if isFull != isOutputFull {
+            isOutputFull = isFull
+            lastHeard = .now()
+            if isFull { wire?.pause() } else { wire?.resume() }
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        guard !isClosing, !isLeaving || frame.opcode == .connectionClose else {
+            if isClosing, frame.opcode == .connectionClose { context.close(promise: nil) }
+            return
+        }
+        guard frame.maskKey != nil else { return close(.wrongFrame) }
+        switch frame.opcode {
+        case .text, .continuation: take(frame)
+        case .ping:
+            write(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData))
+        case .pong: break
+        case .connectionClose: close(.ofClient)
+        default: close(.noText)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        flush()
+        context.fireChannelReadComplete()
+    }
+
+    // MARK: Messages
+
+    private func take(_ frame: WebSocketFrame) {
+        switch message.received(frame.unmaskedData, isFirst: frame.opcode == .text, isLast: frame.fin) {
+        case .incomplete: break
+        case .complete(let text): wire?.send(text.readableBytesUInt8Span)
+        case .tooLong: return close(.tooLong)
+        case .outOfOrder: return close(.wrongFrame)
+        }
+        hold()
+        setInput()
+    }
+
+    private func write(_ frame: WebSocketFrame) {
+        guard !isClosing else { return }
+        context?.write(wrapOutboundOut(frame), promise: nil)
+        needsFlush = true
+    }
+
+    private func flush() {
+        guard needsFlush else { return }
+        needsFlush = false
+        context?.flush()
+    }
+
+    // MARK: Flow
+
+    func heard(frameBytes: Int) {
+        (lastHeard, self.frameBytes) = (.now(), frameBytes)
+        hold()
+    }
+
+    /// Parts of a message that is not complete, and messages that the service has not taken.
+    private func hold() {
+        let queued = wire.map { $0.isWritable ? 0 : $0.queuedBytes } ?? 0
+        let bytes = message.count + frameBytes + queued
+        guard loopState.held.change(by: bytes - heldBytes) else { return close(.busy) }
+        heldBytes = bytes
+    }
+
+    /// Reads from the client while the service takes what it says.
+    private func setInput() {
+        guard let context else { return }
+        let isPaused = !isClosing && (isLeaving || wire?.isWritable == false)
+        guard isPaused != isInputPaused else { return }
+        isInputPaused = isPaused
+        lastHeard = .now()
+        context.channel.setOption(.autoRead, value: !isPaused).whenFailure { _ in }
+    }
+
+    private func schedulePing() {
+        guard let context else { return }
+        let pause = TimeAmount.milliseconds(Int64(limits.pingMs))
+        ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
+            guard let self, let context = self.context else { return }
+            // A client that is not read cannot be heard; one that does not read is no better than a silent one.
+            let isUnheard = self.isOutputFull || !self.isInputPaused
+            let silence = NIODeadline.now() - self.lastHeard
+            guard !isUnheard || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
+                return context.close(promise: nil)
+            }
+            self.write(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer()))
+            self.flush()
+            self.schedulePing()
+        }
+    }
+
+    // MARK: The end
+
+    func leave() {
+        guard let wire else { return close(.stopping) }
+        isLeaving = true
+        wire.finish()
+        setInput()
+    }
+
+    private func close(_ end: NativeSocketEnd) {
+        guard let context, !isClosing else { return }
+        loopState.closed(end)
+        var data = ByteBuffer()
+        data.write(webSocketErrorCode: end.code)
+        data.writeString(end.reason)
+        write(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
+        isClosing = true
+        flush()
+        self.end()
+        // Closed at once, a client that still sends would lose the reason.
+        setInput()
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
+            self?.context?.close(promise: nil)
+        }
+        if end == .ofClient { context.close(promise: nil) }
+    }
+
+    /// Milliseconds in which a client must close behind the close frame.
+    private static let lingeringMs: Int64 = 2_000
+
+    private func end() {
+        opening?.cancel()
+        ping?.cancel()
+        (opening, ping) = (nil, nil)
+        message = MessageParts(bytesMax: 0)
+        loopState.held.release(heldBytes)
+        heldBytes = 0
+        let wire = wire
+        self.wire = nil
+        wire?.close()
+    }
+}
+
+extension NativeSocket: RPCLineWireDelegate {
+    func lineWireOpened(_ wire: RPCLineWire) {
+        guard wire === self.wire else { return }
+        opening?.cancel()
+        opening = nil
+        hold()
+        setInput()
+    }
+
+    func lineWire(_ wire: RPCLineWire, received line: ByteBuffer) {
+        guard wire === self.wire else { return }
+        write(WebSocketFrame(fin: true, opcode: .text, data: line))
+    }
+
+    func lineWireDelivered(_ wire: RPCLineWire) { flush() }
+
+    func lineWireBecameWritable(_ wire: RPCLineWire) {
+        guard wire === self.wire else { return }
+        hold()
+        setInput()
+    }
+
+    func lineWireEnded(_ wire: RPCLineWire, _ end: RPCWireEnd) {
+        guard wire === self.wire else { return }
+        self.wire = nil
+        close(isLeaving ? .stopping : NativeSocketEnd(end))
+    }
+}

@@ -1,0 +1,61 @@
+import HatoModel
+import HatoRPC
+import NIOWebSocket
+
+/// Why a native socket is closed, as its client gets it: a code (RFC 6455 §7.4) and a reason.
+enum NativeSocketEnd: Hashable {
+    /// The client has closed it.
+    case ofClient
+    /// A frame without a mask, or out of order.
+    case wrongFrame
+    /// A binary frame.
+    case noText
+    case tooLong
+    /// The gateway holds too much.
+    case busy
+    /// The gateway stops.
+    case stopping
+    /// The service was not reached: nothing of the client has reached it.
+    case unavailable
+    /// The service, or the network, has ended the connection: the outcome of what has no response is not known.
+    case lost
+    /// The service refuses to let the gateway speak for clients.
+    case refused
+
+    init(_ end: RPCWireEnd) {
+        switch end {
+        case .connectFailed, .connectTimedOut: self = .unavailable
+        case .closed, .lost, .protocolError, .lineTooLong: self = .lost
+        // Such as the limit of its connections; the key of the gateway may be wrong.
+        case .refused(let error): self = error.isRetryable ? .unavailable : .refused
+        }
+    }
+
+    var code: WebSocketErrorCode {
+        switch self {
+        case .ofClient: .normalClosure
+        case .wrongFrame: .protocolError
+        case .noText: .unacceptableData
+        case .tooLong: .messageTooLarge
+        case .stopping: .goingAway
+        case .refused: .unexpectedServerError
+        // Try again later (IANA's registry of close codes).
+        case .busy, .unavailable, .lost: .unknown(1013)
+        }
+    }
+
+    /// At most 123 bytes.
+    var reason: String {
+        switch self {
+        case .ofClient: ""
+        case .wrongFrame: "frames need a mask, and their order"
+        case .noText: "messages are text frames, each of one JSON text"
+        case .tooLong: "a message may have 16 MiB"
+        case .busy: "busy: the gateway holds too much that is not complete"
+        case .stopping: "stopping: connect again"
+        case .unavailable: "unavailable: the service cannot be reached now"
+        case .lost: "connection_lost: the service has ended the connection"
+        case .refused: "forward_refused: the service does not let the gateway speak for clients"
+        }
+    }
+}
