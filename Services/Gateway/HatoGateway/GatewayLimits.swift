@@ -43,6 +43,8 @@ public struct GatewayLimits: Limits {
     public var pingMs = 30_000
     /// Milliseconds without anything from a WebSocket after which its client has gone.
     public var silenceMsMax = 75_000
+    /// Bytes of the body of a message to devices, or of a report of what a user did with one.
+    public var pushBodyBytesMax = 4 << 20
     /// Of the REST interface.
     public var rest = RESTLimits()
     /// Of account operations.
@@ -107,6 +109,9 @@ public struct GatewayLimits: Limits {
             "silence-ms-max", \.silenceMsMax, 1...86_400_000,
             "milliseconds without anything from a WebSocket after which its client has gone"),
         Limit("body-bytes-max", \.rest.bodyBytesMax, 1_024...1 << 30, "bytes of the body of a request"),
+        Limit(
+            "push-body-bytes-max", \.pushBodyBytesMax, 1_024...16 << 20,
+            "bytes of the body of a request to the notifier"),
         Limit(
             "keep-alive-ms", \.rest.keepAliveMs, 1...3_600_000,
             "milliseconds between two keep-alives of an event stream"),

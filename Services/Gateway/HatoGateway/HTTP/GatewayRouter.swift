@@ -38,9 +38,10 @@ final class GatewayRouter {
             connection.respond(target.refusal(head, upstream.links))
             return nil
         }
-        if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         let caller = RESTCaller(
             configuration: configuration, upstream: upstream, held: held.of(address), address: address)
+        if let request = PushRequest(rest) { return PushExchange(request, caller, connection, on: loop) }
+        if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         do {
             let request = try RESTRequest(rest, configuration.namespaces)
             return request.isStream

@@ -1,0 +1,86 @@
+import HatoFirebase
+import HatoModel
+import NIOCore
+
+/// One request of FCM's HTTP interfaces, or a report of what a user did, from its body to its response.
+final class PushExchange: HTTPExchange {
+    private let request: PushRequest
+    private let caller: RESTCaller
+    private let connection: HTTPConnection
+    private let loop: any EventLoop
+    private var body: [UInt8] = []
+    private var hasEnded = false
+    private var deadline: Scheduled<Void>?
+
+    init(_ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
+        (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
+    }
+
+    private var limits: GatewayLimits { caller.configuration.limits }
+
+    func received(_ part: ByteBuffer) {
+        guard !hasEnded else { return }
+        guard body.count + part.readableBytes <= limits.pushBodyBytesMax else {
+            return respond(request.response(to: PushFault.tooLarge))
+        }
+        guard caller.held.change(by: part.readableBytes) else {
+            return respond(request.response(to: PushFault.busy))
+        }
+        body.append(contentsOf: part.readableBytesView)
+    }
+
+    func requestEnded() {
+        guard !hasEnded else { return }
+        do throws(PushFault) {
+            let call = try request.call(body, memoryMax: limits.pushBodyBytesMax * Self.memoryPerByte)
+            dropBody()
+            limitTime()
+            self.call(call)
+        } catch { respond(request.response(to: error)) }
+    }
+
+    /// Values take many times the bytes of their text.
+    private static let memoryPerByte = 8
+
+    func clientLeft() { end() }
+
+    private func call(_ call: PushRequest.Call) {
+        let params = request.params(of: call, from: caller.address)
+        let isThere = caller.upstream.callNotifier(call.method, params) { [self] outcome in
+            switch outcome {
+            case .success(let text): respond(request.response(to: call, result: Array(text.readableBytesView)))
+            case .failure(let error): respond(request.response(to: error))
+            }
+        }
+        guard !isThere else { return }
+        let error = RPCError(
+            .methodNotFound, reason: "method_not_found", "There is no notifier behind this gateway (setting notifier)")
+        respond(request.response(to: error))
+    }
+
+    private func limitTime() {
+        let time = TimeAmount.milliseconds(Int64(limits.callMsMax))
+        deadline = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            guard let self else { return }
+            let error = RPCError(.unavailable, reason: "connection_lost", "The notifier does not respond")
+            self.respond(self.request.response(to: error))
+        }
+    }
+
+    private func respond(_ response: RESTAnswer) {
+        guard !hasEnded else { return }
+        end()
+        connection.respond(HTTPResponse(response))
+    }
+
+    private func dropBody() {
+        caller.held.release(body.count)
+        body = []
+    }
+
+    private func end() {
+        hasEnded = true
+        deadline?.cancel()
+        dropBody()
+    }
+}

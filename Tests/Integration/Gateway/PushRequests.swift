@@ -1,0 +1,132 @@
+import HatoModel
+import HatoRPC
+import HatoRuntime
+import HatoTesting
+import TestFirebase
+import Testing
+
+/// FCM's interfaces, and reports of users, over the built gateway (spec notifier §2).
+@Suite(.timeLimit(.minutes(10)))
+struct PushRequests {
+    private static let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
+
+    /// Posts a body as JSON.
+    private static func post(
+        _ target: String, _ body: JSONValue, _ headers: [String] = bearer, on stack: GatewayStack
+    ) throws -> HTTPResponseText {
+        let socket = try PlainSocket(stack.gateway.address)
+        return try HTTPResponseText.of("POST \(target)", headers, body: EncodedJSON(body).text, on: socket)
+    }
+
+    private func run(
+        _ firebase: FCMStandIn, _ body: @Sendable @escaping (GatewayStack) throws -> Void
+    ) async throws {
+        let result: Result<Void, any Error>
+        do {
+            try await GatewayStack.run(
+                rules: ["rules": [:]], notifierArguments: ["--apps-file", firebase.appsFile], body)
+            result = .success(())
+        } catch { result = .failure(error) }
+        await firebase.stop()
+        try result.get()
+    }
+
+    @Test func messagesReachThePhone() async throws {
+        let error: JSONValue = [
+            "code": 404, "status": "NOT_FOUND", "message": "no",
+            "details": [
+                ["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"]
+            ],
+        ]
+        let gone = HTTPResponse(status: 404, body: EncodedJSON(["error": error]).bytes)
+        let firebase = try await FCMStandIn { $0["token"] == "gone" ? gone : nil }
+        try await run(firebase) { stack in
+            let v1 = "/v1/projects/hato/messages:send"
+            let message: JSONValue = [
+                "token": "phone", "notification": ["title": "サザエさん", "body": "今行きます👨‍👩‍👧"], "data": ["room": "r1"],
+                "android": ["notification": ["channel_id": "messages"]],
+            ]
+            let sent = try Self.post(v1, ["message": message], on: stack)
+            #expect(sent.status == 200 && sent.json?["name"]?.string?.hasPrefix("projects/hato/messages/ntf_") == true)
+            let silent = try Self.post(v1, ["message": ["token": "phone", "data": ["a": "b"]]], on: stack)
+            #expect(silent.status == 200)
+            let refused = try Self.post(v1, ["message": ["token": "gone", "data": ["a": "b"]]], on: stack)
+            #expect(refused.status == 404)
+            #expect(refused.json?["error"]?["details"]?.array?.first?["errorCode"] == "UNREGISTERED")
+            let legacy: JSONValue = [
+                "registration_ids": ["phone", "gone"], "notification": ["title": "マスオさん", "badge": "1"],
+            ]
+            let key = ["Authorization: key=\(ServingProgram.administratorKey)"]
+            let old = try Self.post("/fcm/send", legacy, key, on: stack)
+            #expect(old.json?["success"] == 1 && old.json?["failure"] == 1)
+            #expect(old.json?["results"]?.array?.last == ["error": "NotRegistered"])
+        }
+        try await eventually("all came") { firebase.messages(to: "phone").count == 3 }
+        let shown = firebase.messages(to: "phone").first { $0["data"]?["room"] == "r1" }
+        #expect(shown?["notification"]?["body"] == "今行きます👨‍👩‍👧")
+        #expect(shown?["android"]?["notification"]?["channel_id"] == "messages")
+    }
+
+    @Test func wrongRequestsAreRefused() async throws {
+        try await run(FCMStandIn()) { stack in
+            let v1 = "/v1/projects/hato/messages:send"
+            let message: JSONValue = ["message": ["token": "t", "notification": ["title": "x"]]]
+            let user = try stack.newToken()
+            #expect(try Self.post(v1, message, [], on: stack).status == 401)
+            #expect(try Self.post(v1, message, ["Authorization: Bearer wrong"], on: stack).status == 401)
+            let denied = try Self.post(v1, message, ["Authorization: Bearer \(user.token)"], on: stack)
+            #expect(denied.status == 403 && denied.json?["error"]?["status"] == "PERMISSION_DENIED")
+            let badge: JSONValue = [
+                "message": [
+                    "token": "t", "notification": ["title": "x"], "android": ["notification": ["badge": "1"]],
+                ]
+            ]
+            let unknown = try Self.post(v1, badge, on: stack)
+            #expect(unknown.status == 400 && unknown.json?["error"]?["status"] == "INVALID_ARGUMENT")
+            #expect(unknown.json?["error"]?["message"]?.string?.hasPrefix("android.notification.badge") == true)
+            let socket = try PlainSocket(stack.gateway.address)
+            #expect(try HTTPResponseText.of("GET \(v1)", Self.bearer, on: socket).status == 405)
+            let report: JSONValue = ["notification": "ntf_1", "action": "opened", "replyToken": "AAAA"]
+            let foreign = try Self.post("/respond", report, [], on: stack)
+            #expect(foreign.status == 401)
+            #expect(foreign.json?["error"]?["data"]?["reason"] == "invalid_reply_token")
+        }
+    }
+}
+
+extension PushRequests {
+    /// A service worker reports with the token of the push alone.
+    @Test func anActionIsReported() async throws {
+        let firebase = try await FCMStandIn()
+        try await run(firebase) { stack in
+            let user = try stack.newToken()
+            let native = try FirebaseSocket(stack, target: "/rpc/notifier")
+            func call(_ method: String, _ params: JSONObject) throws -> JSONValue? {
+                let request: JSONValue = [
+                    "jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params),
+                ]
+                try native.send(EncodedJSON(request).text)
+                return try native.value()
+            }
+            let registered = try call(
+                "notifier.devices.register", ["auth": .string(user.token), "platform": "fcm", "token": "phone"])
+            #expect(registered?["result"]?["device"] != nil)
+            let sent = try call(
+                "notifier.send",
+                [
+                    "auth": .string(ServingProgram.administratorKey), "to": ["uids": [.string(user.uid)]],
+                    "notification": ["title": "お知らせ"],
+                ])
+            #expect(sent?["result"]?["recipients"] == 1)
+            let deadline = ContinuousClock.now + .seconds(60)
+            while firebase.messages(to: "phone").isEmpty, ContinuousClock.now < deadline {}
+            let hato = try JSONParser.parse(firebase.messages(to: "phone").first?["data"]?["hato"]?.string ?? "{}")
+            let report: JSONObject = [
+                "notification": hato["id"] ?? "", "action": "opened", "replyToken": hato["reply"] ?? "",
+            ]
+            let response = try Self.post("/respond", .object(report), [], on: stack)
+            #expect(response.status == 200 && response.json == ["effect": "none"])
+            #expect(response.headers["access-control-allow-origin"] == "*")
+        }
+    }
+}

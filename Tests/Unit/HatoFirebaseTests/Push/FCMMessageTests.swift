@@ -1,0 +1,224 @@
+import HatoModel
+import Testing
+
+@testable import HatoFirebase
+
+/// FCM HTTP v1 (spec notifier §2).
+@Suite struct FCMMessageTests {
+    @Test func aTextForATokenIsSent() throws {
+        let call = try PushSample.call(of: [
+            "token": "t1", "notification": ["title": "サザエさん", "body": "今行きます", "image": "https://e.example/a.png"],
+            "data": ["room": "r1"],
+        ])
+        #expect(call.method == "notifier.send")
+        let expected: JSONObject = [
+            "to": ["tokens": [["platform": "fcm", "token": "t1"]]],
+            "notification": ["title": "サザエさん", "body": "今行きます"],
+            "options": ["priority": "high", "ttlSeconds": 2_419_200, "image": "https://e.example/a.png"],
+            "data": ["room": "r1"],
+        ]
+        #expect(JSONValue.object(call.params) == .object(expected))
+    }
+
+    @Test func membersOfPlatformsPassThrough() throws {
+        let android: JSONValue = [
+            "priority": "NORMAL", "ttl": "3600.5s", "collapseKey": "k", "restrictedPackageName": "com.example",
+            "notification": ["channelId": "messages", "lightSettings": ["lightOnDuration": "1s"]],
+            "data": ["camelCase": "x"],
+        ]
+        let apns: JSONValue = [
+            "headers": ["apns-priority": "10"], "payload": ["aps": ["badge": 3], "roomId": "r1"],
+            "fcmOptions": ["analyticsLabel": "l"],
+        ]
+        let message: JSONObject = ["token": "t1", "notification": ["body": "x"], "android": android, "apns": apns]
+        let call = try PushSample.call(of: .object(message))
+        #expect(call.params["options"] == ["priority": "normal", "ttlSeconds": 3_601, "collapseKey": "k"])
+        let passed: JSONValue = [
+            "apns": [
+                "headers": ["apns-priority": "10"], "payload": ["aps": ["badge": 3], "roomId": "r1"],
+                "fcm_options": ["analytics_label": "l"],
+            ],
+            "android": [
+                "restricted_package_name": "com.example",
+                "notification": ["channel_id": "messages", "light_settings": ["light_on_duration": "1s"]],
+                "data": ["camelCase": "x"],
+            ],
+        ]
+        #expect(call.params["platforms"] == ["fcm": passed])
+    }
+
+    /// A topic has devices that are reached without FCM.
+    @Test func topicsReachAllPlatforms() throws {
+        let call = try PushSample.call(of: [
+            "topic": "/topics/news", "notification": ["title": "x"],
+            "apns": ["headers": ["apns-priority": "5"], "payload": ["aps": ["badge": 1], "a": "b"]],
+            "webpush": ["notification": ["icon": "i"], "fcm_options": ["link": "https://e.example/"]],
+        ])
+        #expect(call.params["to"] == ["topic": "news"])
+        #expect(call.params["options"]?["link"] == "https://e.example/")
+        #expect(
+            call.params["platforms"]?["apns"]
+                == ["headers": ["apns-priority": "5"], "aps": ["badge": 1], "payload": ["a": "b"]])
+        #expect(call.params["platforms"]?["webpush"] == ["notification": ["icon": "i"]])
+    }
+
+    @Test func typedDataNamesItsType() throws {
+        let call = try PushSample.call(of: [
+            "token": "t", "notification": ["title": "x"], "data": ["transition_type": "room", "room_id": "1"],
+        ])
+        #expect(call.params["type"] == "room" && call.params["data"] == ["room_id": "1"])
+    }
+
+    @Test func dataAloneIsSentToTheToken() throws {
+        let call = try PushSample.call(
+            of: [
+                "token": "t", "data": ["a": "b"], "android": ["priority": "high", "ttl": "0s"],
+                "apns": ["headers": ["apns-priority": "5"], "payload": ["aps": ["content-available": 1]]],
+            ], validatesOnly: true)
+        #expect(call.method == "notifier.sendToDevice")
+        let expected: JSONObject = [
+            "token": "t", "payload": ["data": ["a": "b"]],
+            "options": ["priority": "high", "timeToLive": 0, "contentAvailable": true, "dryRun": true],
+        ]
+        #expect(JSONValue.object(call.params) == .object(expected))
+    }
+
+    @Test func whatWouldBeLostIsRefused() throws {
+        let rows: [(JSONValue, String)] = [
+            (["apns": ["payload": ["aps": ["alert": "x"]]]], "message.apns.payload.aps.alert"),
+            (["apns": ["payload": ["room": "r1"]]], "message.apns.payload.room"),
+            (["android": ["notification": ["title": "x"]]], "message.android.notification"),
+            (["webpush": ["notification": ["title": "x"]]], "message.webpush.notification"),
+        ]
+        for (members, path) in rows {
+            var message: JSONObject = ["token": "t", "data": ["a": "b"]]
+            for member in members.object?.members ?? [] { message[member.name] = member.value }
+            guard case .unsupported(path, _)? = try PushSample.fault(of: .object(message)) else {
+                Issue.record("\(path) was taken")
+                continue
+            }
+        }
+        let topic = try PushSample.fault(of: ["topic": "news", "data": ["a": "b"]])
+        #expect(topic.map { "\($0)".hasPrefix("unsupported(\"message.notification\"") } == true)
+    }
+
+    @Test func wrongMessagesAreRefusedByName() throws {
+        let shown: JSONValue = ["title": "x"]
+        let rows: [(JSONValue, PushFault)] = [
+            (["notification": shown], .wrong("message", "Recipient of the message is not set.")),
+            (
+                ["token": "t", "topic": "n", "notification": shown],
+                .wrong("message", "oneof field 'target' is already set. Cannot set 'topic'")
+            ),
+            (
+                ["token": 5, "notification": shown],
+                .wrong("message.token", "Invalid value at 'message.token': a string is expected")
+            ),
+            (["token": "t", "foo": 1, "notification": shown], .unknown("foo", in: "message")),
+            (["token": "t", "notification": ["badge": "1"]], .unknown("badge", in: "message.notification")),
+            (
+                ["token": "t", "notification": shown, "data": ["a": 1]],
+                .wrong("message.data.a", "Invalid value at 'message.data.a': a string is expected")
+            ),
+            (
+                ["token": "t", "notification": shown, "android": ["priority": "urgent"]],
+                .wrong("message.android.priority", "'message.android.priority' is HIGH or NORMAL")
+            ),
+            (
+                ["token": "t", "notification": shown, "android": ["collapseKey": "a", "collapse_key": "b"]],
+                .wrong("message.android.collapse_key", "'message.android.collapse_key' is there twice")
+            ),
+        ]
+        for (message, fault) in rows { #expect(try PushSample.fault(of: message) == fault, "\(message)") }
+        for ttl in ["", "5", "s", "-1s", "1e3s", "2419201s", "1.s.s", "99999999999999999999999s"] {
+            let message: JSONValue = ["token": "t", "notification": shown, "android": ["ttl": .string(ttl)]]
+            #expect((try PushSample.fault(of: message) == nil) == ttl.isEmpty, "\(ttl)")
+        }
+        for name in ["condition", "fid"] {
+            let fault = try PushSample.fault(of: .object([name: "x", "notification": shown]))
+            #expect(fault.map { "\($0)".hasPrefix("unsupported(\"message.\(name)\"") } == true)
+        }
+        for body: JSONValue in [[:], ["message": []], ["message": nil], ["message": [:], "x": 1]] {
+            #expect(throws: PushFault.self) { try PushSample(PushSample.v1).call(body) }
+        }
+    }
+
+    // MARK: Responses
+
+    private let request: PushRequest
+    private let send: PushRequest.Call
+
+    init() throws {
+        request = try PushSample(PushSample.v1).request
+        send = try PushSample.call(of: ["token": "t", "notification": ["title": "x"]])
+    }
+
+    private func response(to call: PushRequest.Call, _ result: JSONValue) -> RESTAnswer {
+        request.response(to: call, result: result.encoded)
+    }
+
+    @Test func namesAreTheIdsOfNotifications() throws {
+        let sent = response(to: send, ["notification": "ntf_1", "recipients": 1])
+        #expect(sent.status == 200 && sent.json == ["name": "projects/hato/messages/ntf_1"])
+        let topic = try PushSample.call(of: ["topic": "t", "notification": ["title": "x"]])
+        #expect(response(to: topic, ["notification": "ntf_1", "recipients": 0]).status == 200)
+        let gone = response(to: send, ["notification": "ntf_1", "recipients": 0])
+        #expect(gone.status == 404 && gone.json["error"]?["details"]?.array?.first?["errorCode"] == "UNREGISTERED")
+        #expect(response(to: send, ["recipients": 1]).json == ["name": "projects/hato/messages/fake_message_id"])
+        let silent = try PushSample.call(of: ["token": "t", "data": ["a": "b"]])
+        let delivered = response(to: silent, ["results": [["messageId": "ntf_1-0"]]])
+        #expect(delivered.json == ["name": "projects/hato/messages/ntf_1-0"])
+    }
+
+    @Test(arguments: [
+        ("registration-token-not-registered", 404, "UNREGISTERED"),
+        ("invalid-registration-token", 400, "INVALID_ARGUMENT"),
+        ("mismatched-credential", 403, "SENDER_ID_MISMATCH"), ("server-unavailable", 503, "UNAVAILABLE"),
+        ("payload-size-limit-exceeded", 400, nil),
+    ])
+    func refusedTokensHaveTheCodesOfFCM(_ code: String, _ status: Int, _ errorCode: String?) throws {
+        let silent = try PushSample.call(of: ["token": "t", "data": ["a": "b"]])
+        let error: JSONValue = ["code": .string("messaging/\(code)"), "message": "no"]
+        let refused = response(to: silent, ["results": [["error": error]]])
+        #expect(refused.status == status)
+        #expect(refused.json["error"]?["details"]?.array?.first?["errorCode"]?.string == errorCode)
+    }
+
+    @Test func errorsHaveTheFormOfGoogle() {
+        let rows: [(RPCError, Int, String, String?)] = [
+            (.unauthenticated(reason: "INVALID_ID_TOKEN", "no"), 401, "UNAUTHENTICATED", nil),
+            (.permissionDenied("no"), 403, "PERMISSION_DENIED", nil),
+            (
+                .invalidArgument("to.tokens.0.token", reason: "invalid_token", "no"), 400, "INVALID_ARGUMENT",
+                "INVALID_ARGUMENT"
+            ),
+            (.invalidArgument("data", reason: "too_big", "no"), 400, "INVALID_ARGUMENT", nil),
+            (.failedPrecondition(reason: "app_not_configured", "no"), 400, "FAILED_PRECONDITION", nil),
+            (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"),
+            (.unavailable(reason: "cannot_connect", "no"), 503, "UNAVAILABLE", "UNAVAILABLE"),
+            // SDKs would send again.
+            (.unavailable(reason: "connection_lost", "no"), 504, "DEADLINE_EXCEEDED", nil),
+            (RPCError(.unavailable, reason: "outcome_unknown", "no"), 504, "DEADLINE_EXCEEDED", nil),
+            (.internalError, 500, "INTERNAL", "INTERNAL"),
+        ]
+        for (error, status, name, errorCode) in rows {
+            let shown = request.response(to: error)
+            #expect(shown.status == status && shown.json["error"]?["status"]?.string == name, "\(error)")
+            #expect(shown.json["error"]?["code"]?.integer == Int64(status))
+            #expect(shown.json["error"]?["details"]?.array?.first?["errorCode"]?.string == errorCode, "\(error)")
+        }
+        let member = RPCError.invalidArgument(
+            "platforms", reason: "invalid_platform_member", "platforms.fcm.android.notification.badge is not known")
+        #expect(request.response(to: member).json["error"]?["message"] == "android.notification.badge is not known")
+    }
+
+    @Test func unknownNamesAreSaidAsGoogleDoes() {
+        let shown = request.response(to: PushFault.unknown("badge", in: "message.android.notification")).json["error"]
+        #expect(
+            shown?["message"]
+                == .string(
+                    "Invalid JSON payload received. Unknown name \"badge\" at 'message.android.notification': "
+                        + "Cannot find field."))
+        #expect(shown?["details"]?.array?.first?["@type"] == "type.googleapis.com/google.rpc.BadRequest")
+    }
+}

@@ -1,0 +1,100 @@
+import HatoModel
+import Testing
+
+@testable import HatoFirebase
+
+/// FCM's old HTTP interface (spec notifier §2).
+@Suite struct LegacyFCMTests {
+    private let sample: PushSample
+
+    init() throws { sample = try PushSample(PushSample.legacy, credential: "key=k") }
+
+    private func fault(_ body: JSONValue) -> PushFault? {
+        do throws(PushFault) {
+            _ = try sample.call(body)
+            return nil
+        } catch { return error }
+    }
+
+    @Test func theOldCallBecomesSendToDevice() throws {
+        let call = try sample.call([
+            "to": "t1", "priority": "high", "time_to_live": "60", "collapse_key": "k", "content_available": true,
+            "notification": [
+                "title": "マスオさん", "badge": 1, "click_action": "OPEN", "body_loc_args": ["a"],
+                "android_channel_id": "messages",
+            ],
+            "data": ["n": 1, "s": "x", "o": ["a": true]], "unknown": 1,
+        ])
+        #expect(call.method == "notifier.sendToDevice")
+        let expected: JSONObject = [
+            "token": "t1",
+            "payload": [
+                "notification": ["title": "マスオさん", "badge": "1", "clickAction": "OPEN", "bodyLocArgs": "[\"a\"]"],
+                "data": ["n": "1", "s": "x", "o": "{\"a\":true}"],
+            ],
+            "options": ["priority": "high", "timeToLive": 60, "collapseKey": "k", "contentAvailable": true],
+        ]
+        #expect(JSONValue.object(call.params) == .object(expected))
+        let several = try sample.call(["registration_ids": ["a", "b"], "data": ["a": "b"], "dry_run": true])
+        #expect(several.params["token"] == ["a", "b"] && several.params["options"] == ["dryRun": true])
+    }
+
+    @Test func topicsAreSent() throws {
+        let call = try sample.call([
+            "to": "/topics/news", "notification": ["title": "t", "sound": "default", "badge": "2"],
+            "data": ["transition_type": "room", "a": "b"], "priority": 5,
+        ])
+        #expect(call.method == "notifier.send" && call.params["to"] == ["topic": "news"])
+        #expect(
+            call.params["options"]
+                == ["priority": "normal", "ttlSeconds": 2_419_200, "sound": "default", "badge": 2])
+        #expect(call.params["type"] == "room" && call.params["data"] == ["a": "b"])
+        let sent = sample.request.response(to: call, result: Array(#"{"notification":"ntf_1","recipients":2}"#.utf8))
+        let id = sent.json["message_id"]?.integer
+        #expect(sent.status == 200 && id.map { $0 > 0 } == true)
+    }
+
+    @Test func wrongMessagesAreRefused() {
+        let data: JSONValue = ["a": "b"]
+        #expect(fault(["data": data]) == .wrong("to", "MissingRegistration"))
+        let rows: [JSONValue] = [
+            ["to": "t", "registration_ids": ["a"]], ["registration_ids": []], ["registration_ids": [1]],
+            ["registration_ids": "a"], ["condition": "'a' in topics"], ["to": 5], ["to": "t", "data": 5],
+            ["to": "t", "priority": "urgent"], ["to": "t", "time_to_live": -1], ["to": "t", "time_to_live": "x"],
+            ["to": "t", "time_to_live": 1e300], ["to": "t", "dry_run": "true"], ["to": "/topics/n", "data": data],
+        ]
+        for row in rows {
+            let fault = fault(row)
+            #expect(fault != nil, "\(row)")
+            if let fault { #expect(sample.request.response(to: fault).status == 400, "\(row)") }
+        }
+    }
+
+    @Test func resultsHaveTheWordsOfFCM() throws {
+        let call = try sample.call(["registration_ids": ["a", "b", "c"], "data": ["a": "b"]])
+        let result: JSONValue = [
+            "results": [
+                ["messageId": "ntf_1-0"],
+                ["error": ["code": "messaging/registration-token-not-registered", "message": "no"]],
+                ["error": ["code": "messaging/other", "message": "no"]],
+            ], "successCount": 1, "failureCount": 2, "multicastId": 7,
+        ]
+        let shown = sample.request.response(to: call, result: result.encoded)
+        #expect(
+            shown.json == [
+                "multicast_id": 7, "success": 1, "failure": 2, "canonical_ids": 0,
+                "results": [["message_id": "ntf_1-0"], ["error": "NotRegistered"], ["error": "Unavailable"]],
+            ])
+    }
+
+    @Test func errorsHaveTheStatusOfFCM() {
+        let rows: [(RPCError, Int)] = [
+            (.unauthenticated(reason: "INVALID_ID_TOKEN", "no"), 401), (.permissionDenied("no"), 401),
+            (.invalidArgument("payload", reason: "too_big", "no"), 400), (.unavailable(reason: "stopping", "no"), 503),
+            (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 503),
+            (.unavailable(reason: "connection_lost", "no"), 504), (.internalError, 500),
+        ]
+        for (error, status) in rows { #expect(sample.request.response(to: error).status == status, "\(error)") }
+        #expect(sample.request.response(to: RPCError.unavailable(reason: "r", "no")).header("retry-after") == "1")
+    }
+}
