@@ -152,7 +152,8 @@ let package = Package(
         library(
             "HatoGateway", in: "Services/Gateway",
             [
-                "HatoFirebase", "HatoModel", "HatoRPC", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL,
+                "HatoFirebase", "HatoIdentity", "HatoModel", "HatoRPC", nioCore, nioPosix, nioHTTP1, nioWebSocket,
+                nioSSL,
                 nioHTTPCompression, logging, metrics,
             ]),
 

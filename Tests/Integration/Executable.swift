@@ -144,6 +144,12 @@ final class ServingProgram: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
+    /// Of a program that has ended.
+    var exitCode: Int32? { process.isRunning ? nil : process.terminationStatus }
+
+    /// Sends a signal.
+    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
     /// Its output on stderr.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 

@@ -30,7 +30,7 @@ import Testing
             "HatoFetch", "HatoFollow", "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
         "Services/Gateway/HatoFirebase": ["HatoModel"],
-        "Services/Gateway/HatoGateway": ["HatoFirebase", "HatoModel", "HatoRPC"],
+        "Services/Gateway/HatoGateway": ["HatoFirebase", "HatoIdentity", "HatoModel", "HatoRPC"],
         "Services/Gateway/hato-gateway": [
             "HatoCommand", "HatoFirebase", "HatoGateway", "HatoModel", "HatoRPC", "HatoRuntime",
         ],

@@ -45,6 +45,14 @@ public struct GatewayLimits: Limits {
     public var silenceMsMax = 75_000
     /// Bytes of the body of a message to devices, or of a report of what a user did with one.
     public var pushBodyBytesMax = 4 << 20
+    /// Polling sessions, for each event loop.
+    public var pollSessionsMax = 8_192
+    /// Polling sessions of one IP address, for each event loop.
+    public var pollSessionsPerAddressMax = 512
+    /// Bytes that the polling sessions of one IP address hold, for each event loop.
+    public var pollBytesPerAddressMax = 64 << 20
+    /// Of a polling session.
+    public var polls = PollLimits()
     /// Of the REST interface.
     public var rest = RESTLimits()
     /// Of account operations.
@@ -108,6 +116,33 @@ public struct GatewayLimits: Limits {
         Limit(
             "silence-ms-max", \.silenceMsMax, 1...86_400_000,
             "milliseconds without anything from a WebSocket after which its client has gone"),
+        Limit("poll-sessions-max", \.pollSessionsMax, 1...1_000_000, "polling sessions, for each event loop"),
+        Limit(
+            "poll-sessions-per-address-max", \.pollSessionsPerAddressMax, 1...1_000_000,
+            "polling sessions of one IP address, for each event loop"),
+        Limit(
+            "poll-bytes-per-address-max", \.pollBytesPerAddressMax, 1 << 16...1 << 36,
+            "bytes that the polling sessions of one IP address hold, for each event loop; a session beyond is closed"),
+        Limit(
+            "poll-ms-max", \.polls.pollMsMax, 1...600_000, "milliseconds for which a poll waits for something to say"),
+        Limit(
+            "poll-idle-ms-max", \.polls.idleMsMax, 1...3_600_000,
+            "milliseconds without a poll after which a polling session has ended"),
+        Limit(
+            "poll-response-bytes-max", \.polls.responseBytesMax, 1_024...1 << 30,
+            "bytes of messages in the response to a poll; a larger message is in one of its own"),
+        Limit(
+            "poll-unfetched-bytes-max", \.polls.unfetchedBytesMax, 1_024...1 << 30,
+            "bytes that the client of a polling session has not taken, above which messages merges what follows"),
+        Limit(
+            "segments-waiting-max", \.polls.segmentsWaitingMax, 1...1_000_000,
+            "how far a segment of a polling session may be ahead of the next one"),
+        Limit(
+            "segment-bytes-max", \.polls.segmentBytesMax, 4_096...1 << 30,
+            "bytes of segments, and of messages, of a polling session that wait for earlier ones"),
+        Limit(
+            "switch-bytes-max", \.polls.switchBytesMax, 1_024...1 << 30,
+            "bytes on the socket of a session that began with polls, above which it is not read"),
         Limit("body-bytes-max", \.rest.bodyBytesMax, 1_024...1 << 30, "bytes of the body of a request"),
         Limit(
             "push-body-bytes-max", \.pushBodyBytesMax, 1_024...16 << 20,

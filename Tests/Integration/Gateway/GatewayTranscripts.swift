@@ -6,9 +6,10 @@ import Testing
 
 /// What clients of Firebase send over sockets, and what must come back: a file of JSON for each conversation.
 ///
-/// A step is `{"socket": "a", "send": …}`, `{"socket": "a", "expect": …}` or `{"socket": "a", "cut": true}`; a socket
-/// opens with its first step, and its hello is checked. In what is expected, `"<any>"` is any value. In both, `<uid>`
-/// and `<token>` are those of an anonymous account, and `<admin>` is the administrator key.
+/// A step is `{"socket": "a", "send": …}`, `{"socket": "a", "expect": …}` or `{"socket": "a", "cut": true}`; a client
+/// connects with its first step, and its hello is checked. In what is expected, `"<any>"` is any value. In both, `<uid>`
+/// and `<token>` are those of an anonymous account, and `<admin>` is the administrator key. Each transcript is played
+/// over sockets, over polls, and over polls with a socket that takes over.
 @Suite(.timeLimit(.minutes(10)))
 struct GatewayTranscripts {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts")
@@ -17,38 +18,51 @@ struct GatewayTranscripts {
 
     @Test func thereAreTranscripts() { #expect(Self.names.count >= 3) }
 
-    @Test(arguments: names)
-    func theGatewayRespondsAsInTheTranscript(name: String) async throws {
+    /// Clients that poll are given up soon. Their requests go to different event loops.
+    private static let options = ["--poll-idle-ms-max", "5000", "--event-loops", "3"]
+
+    @Test(arguments: names, FirebaseTransport.allCases)
+    func theGatewayRespondsAsInTheTranscript(name: String, transport: FirebaseTransport) async throws {
         let text = try String(contentsOf: Self.folder.appending(path: name), encoding: .utf8)
         let transcript = try JSONParser.parse(text)
         let rules = try #require(transcript["rules"])
-        try await GatewayStack.run(rules: rules) { stack in
+        try await GatewayStack.run(rules: rules, options: Self.options) { stack in
             let account = try stack.newToken()
             func filled(_ value: JSONValue) throws -> String {
                 EncodedJSON(value).text.replacing("<uid>", with: account.uid).replacing("<token>", with: account.token)
                     .replacing("<admin>", with: ServingProgram.administratorKey)
             }
-            var sockets: [String: FirebaseSocket] = [:]
-            for (index, step) in (transcript["steps"]?.array ?? []).enumerated() {
-                let socketName = step["socket"]?.string ?? "a"
-                if sockets[socketName] == nil {
-                    let socket = try FirebaseSocket(stack)
-                    let hello = try socket.message()
-                    #expect(hello?["d"]?["t"] == "h" && hello?["d"]?["d"]?["h"] == "localhost")
-                    #expect(hello?["d"]?["d"]?["v"] == "5")
-                    sockets[socketName] = socket
+            var clients: [String: any FirebaseClient] = [:]
+            /// Clients that a socket will take over, with the ids of their sessions.
+            var polling: [String: (poller: FirebasePoller, session: String)] = [:]
+            func client(_ name: String) throws -> any FirebaseClient {
+                if let client = clients[name] { return client }
+                let poller = transport == .socket ? nil : try FirebasePoller(stack)
+                let client: any FirebaseClient = if let poller { poller } else { try FirebaseSocket(stack) }
+                let hello = try client.message()
+                #expect(hello?["d"]?["t"] == "h" && hello?["d"]?["d"]?["h"] == "localhost")
+                #expect(hello?["d"]?["d"]?["v"] == "5")
+                clients[name] = client
+                if let poller, let session = hello?["d"]?["d"]?["s"]?.string, transport == .switched {
+                    polling[name] = (poller, session)
                 }
-                let socket = try #require(sockets[socketName])
-                if let message = step["send"] { try socket.send(try filled(message)) }
+                return client
+            }
+            for (index, step) in (transcript["steps"]?.array ?? []).enumerated() {
+                let name = step["socket"]?.string ?? "a"
+                let client = try client(name)
+                if let message = step["send"] { try client.send(try filled(message)) }
                 if step["cut"] == true {
-                    socket.cut()
-                    sockets[socketName] = nil
+                    client.cut()
+                    clients[name] = nil
                 }
                 guard let expected = step["expect"] else { continue }
-                let got = try socket.message() ?? "closed"
+                let got = try client.message() ?? "closed"
                 let wanted = try JSONParser.parse(try filled(expected))
                 #expect(
                     got.fits(wanted), "step \(index): \(EncodedJSON(got).text) instead of \(EncodedJSON(wanted).text)")
+                guard let waiting = polling.removeValue(forKey: name) else { continue }
+                try waiting.poller.switchToSocket(stack, session: waiting.session)
             }
         }
     }

@@ -17,10 +17,11 @@ struct HTTPResponseText {
         var lines = ["\(request) HTTP/1.1", "Host: localhost"] + headers
         if let body { lines.append("Content-Length: \(body.utf8.count)") }
         try socket.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")).utf8))
-        return try HTTPResponseText(head: socket, isHead: request.hasPrefix("HEAD"))
+        return try HTTPResponseText(next: socket, isHead: request.hasPrefix("HEAD"))
     }
 
-    private init(head socket: PlainSocket, isHead: Bool) throws {
+    /// The next response on a socket.
+    init(next socket: PlainSocket, isHead: Bool = false) throws {
         self = try HTTPResponseText(headOf: socket)
         if let count = headers["content-length"].flatMap({ Int($0) }), !isHead {
             body = String(decoding: try socket.bytes(count), as: UTF8.self)

@@ -15,13 +15,11 @@ public enum PollRequest: Sendable, Hashable {
         case wrong(String)
     }
 
-    /// - Parameter parameters: the names and values of the query, decoded; of a name that comes twice, the first
-    ///   counts.
+    /// - Parameter target: of the request, with its query; of a name that comes twice, the first counts.
     ///
     /// Throws `Failure`.
-    public init(_ parameters: [(name: String, value: String)]) throws(Failure) {
-        var values: [String: String] = [:]
-        for (name, value) in parameters where values[name] == nil { values[name] = value }
+    public init(target: String) throws(Failure) {
+        let values = TargetParameters(target: target)
         if values["start"] == "t" {
             guard let text = values["cb"], let callback = Self.number(text) else { throw .wrong("cb") }
             self = .start(callback: callback)
@@ -38,7 +36,7 @@ public enum PollRequest: Sendable, Hashable {
         }
     }
 
-    private static func segments(_ values: [String: String]) throws(Failure) -> [SegmentAssembler.Segment] {
+    private static func segments(_ values: TargetParameters) throws(Failure) -> [SegmentAssembler.Segment] {
         var segments: [SegmentAssembler.Segment] = []
         while let text = values["seg\(segments.count)"] {
             let index = segments.count

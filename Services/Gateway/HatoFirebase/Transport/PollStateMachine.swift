@@ -87,7 +87,12 @@ public struct PollStateMachine: Sendable {
     }
 
     /// Whether the session should get further messages; when not, those that come are still taken.
-    public var wantsOutput: Bool { messageBytes <= limits.unfetchedBytesMax }
+    ///
+    /// - Parameter sentBytes: bytes that were sent to the client, and that it has not taken yet.
+    public func wantsOutput(besides sentBytes: Int = 0) -> Bool { messageBytes + sentBytes <= limits.unfetchedBytesMax }
+
+    /// Whether a request waits for its response.
+    public var isPollWaiting: Bool { waiting != nil }
 
     /// Bytes that are kept for the client.
     public var heldBytes: Int { messageBytes + segments.heldBytes }

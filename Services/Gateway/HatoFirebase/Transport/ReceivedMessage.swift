@@ -5,6 +5,14 @@ public enum ReceivedMessage: Sendable, Hashable {
     /// A message that is too large to be kept: its first and its last bytes, in which the number of the request is
     /// searched, so that it gets a response (spec realtime-database §8.2).
     case oversized(start: [UInt8], end: [UInt8])
+
+    /// How many bytes are kept of it.
+    public var bytes: Int {
+        switch self {
+        case .whole(let bytes): bytes.count
+        case .oversized(let start, let end): start.count + end.count
+        }
+    }
 }
 
 /// Collects the pieces of one message. Of one that grows too large, only the start and the end are kept.

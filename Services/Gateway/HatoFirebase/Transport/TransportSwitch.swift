@@ -64,7 +64,8 @@ public struct TransportSwitch: Sendable {
     private let heldBytesMax: Int
     private var state = State.polling
     private var held: [ReceivedMessage] = []
-    private var heldBytes = 0
+    /// Bytes of messages on a socket that wait for the end of the polls.
+    public private(set) var heldBytes = 0
     private var actions: [Action] = []
 
     /// - Parameters:
@@ -212,12 +213,5 @@ extension ReceivedMessage {
     fileprivate var control: SessionMessage.Control? {
         guard case .whole(let bytes) = self else { return nil }
         return SessionMessage.Control(short: bytes)
-    }
-
-    fileprivate var bytes: Int {
-        switch self {
-        case .whole(let bytes): bytes.count
-        case .oversized(let start, let end): start.count + end.count
-        }
     }
 }

@@ -9,6 +9,8 @@ final class GatewayRouter {
     private let held: HeldBytes
     private let loop: any EventLoop
     private let accounts: AccountsRouter?
+    /// What the connections of the event loop share.
+    weak var state: LoopState?
 
     init(
         _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
@@ -33,6 +35,9 @@ final class GatewayRouter {
         if head.path == "/healthz" {
             connection.respond(.text(.ok, "ok\n"))
             return nil
+        }
+        if head.path == "/.lp" {
+            return state.flatMap { PollExchange.exchange(for: head, from: address, connection, $0) }
         }
         if let target = SocketTarget(path: head.path) {
             connection.respond(target.refusal(head, upstream.links))

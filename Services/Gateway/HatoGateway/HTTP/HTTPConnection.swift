@@ -47,6 +47,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the request asks for a WebSocket, and has not ended.
     private var opensSocket = false
     private var timer: Scheduled<Void>?
+    /// Of the response that is being sent.
+    private var whenTaken: (() -> Void)?
 
     init(_ loopState: LoopState, from peer: Peer, _ compression: ResponseCompression) {
         (self.loopState, self.peer, self.compression) = (loopState, peer, compression)
@@ -203,8 +205,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Sends a whole response. A second one is not sent.
     func respond(_ response: HTTPResponse) {
-        guard phase == .handling, let context, let head else { return }
+        guard phase == .handling, let context, let head else {
+            response.whenTaken?()
+            return
+        }
         phase = .responding
+        whenTaken = response.whenTaken
         var headers = response.headers
         let hasBody = response.status.mayHaveResponseBody
         if hasBody { headers.replaceOrAdd(name: "Content-Length", value: String(response.body.readableBytes)) }
@@ -272,6 +278,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private func wasSent() {
         guard phase == .sending, let context else { return }
         requestEnded()
+        reportTaken()
         guard mayGoOn else {
             let isUnread = !hasRequestEnded
             end()
@@ -283,6 +290,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         (phase, head) = (.idle, nil)
         schedule(limits.idleMsMax)
         takeParts()
+    }
+
+    private func reportTaken() {
+        let report = whenTaken
+        whenTaken = nil
+        report?()
     }
 
     /// Milliseconds for which a client may go on sending a body behind its response.
@@ -305,6 +318,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         self.exchange = nil
         if !isTaking { parts = [] }
         exchange?.clientLeft()
+        reportTaken()
     }
 
     /// The connection closes unless this is called again within so many milliseconds.

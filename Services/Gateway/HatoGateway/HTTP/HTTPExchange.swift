@@ -29,6 +29,8 @@ struct HTTPResponse {
     var body: ByteBuffer
     /// Whether the body is not sent, though its length is (HEAD).
     var omitsBody = false
+    /// Called once: when the socket has taken the response, or never will.
+    var whenTaken: (() -> Void)?
 
     init(status: HTTPResponseStatus, headers: HTTPHeaders = HTTPHeaders(), body: ByteBuffer = ByteBuffer()) {
         (self.status, self.headers, self.body) = (status, headers, body)

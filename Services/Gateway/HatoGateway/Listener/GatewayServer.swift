@@ -45,6 +45,10 @@ public final class GatewayServer: Sendable {
             }.get()
             loops.append(state)
         }
+        let states = loops
+        for state in states {
+            try await state.eventLoop.submit { state.value.join(LoopPeers(states, of: state.eventLoop)) }.get()
+        }
         do {
             let channel = try await bootstrap(group, loops, configuration.limits, tls)
                 .bind(host: configuration.host, port: configuration.port).get()
@@ -134,14 +138,21 @@ public final class GatewayServer: Sendable {
     public func shutdown(grace: Duration) async {
         try? await channel.close()
         let end = ContinuousClock.now + grace
-        for loop in loops { try? await loop.eventLoop.submit { loop.value.leave() }.get() }
+        // Half of the grace: the last ones need some time too.
+        let time = TimeAmount(grace / 2)
+        for loop in loops { try? await loop.eventLoop.submit { loop.value.leave(within: time) }.get() }
         for loop in loops {
             while ContinuousClock.now < end {
                 guard (try? await loop.eventLoop.submit({ loop.value.isIdle }).get()) == false else { break }
                 try? await Task.sleep(for: .milliseconds(10))
             }
         }
-        for loop in loops { try? await loop.eventLoop.submit { loop.value.upstream.close() }.get() }
+        for loop in loops {
+            try? await loop.eventLoop.submit {
+                loop.value.upstream.close()
+                loop.value.join(LoopPeers())
+            }.get()
+        }
         try? await group.shutdownGracefully()
     }
 }

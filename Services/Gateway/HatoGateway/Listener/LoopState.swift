@@ -24,6 +24,11 @@ final class LoopState {
     private let logger: Logger
     /// Parts of requests and messages that are not complete.
     let held: HeldBytes
+    /// All event loops; set once, before the first connection.
+    private(set) var peers = LoopPeers()
+    let sessions = SessionTable()
+    private(set) lazy var polls = PollSessions(self)
+    private var numbers = 0
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
     var sockets: [ObjectIdentifier: any FramedSocket] = [:]
 
@@ -36,16 +41,25 @@ final class LoopState {
             max: configuration.limits.heldBytesMax, perClientMax: configuration.limits.heldBytesPerAddressMax)
         router = GatewayRouter(configuration, upstream, held, on: loop)
         (metrics, gate, logger) = (shared.metrics, shared.gate, shared.logger)
+        router.state = self
+    }
+
+    func join(_ peers: LoopPeers) { self.peers = peers }
+
+    /// A number that no event loop has given out before.
+    func newNumber() -> Int {
+        numbers += 1
+        return peers.number(numbers)
+    }
+
+    /// Ends the session that a client had before this one, when it has sent the secret of one (`ls`).
+    func end(former text: String?) {
+        guard let secret = text.flatMap({ SessionSecret($0) }) else { return }
+        peers.perform(on: secret.place.loop) { $0.sessions.session(secret)?.wasReplaced() }
     }
 
     /// Milliseconds since 1970.
     func now() -> Int64 { configuration.now() }
-
-    /// A new secret of 144 random bits, of characters that may stand in an address.
-    func secret() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return Base64.url.encode((0..<18).map { _ in UInt8.random(in: 0...255, using: &generator) })
-    }
 
     /// The params of `session.authenticate`.
     func params(of credential: SessionCredential) -> [UInt8] {
@@ -62,11 +76,14 @@ final class LoopState {
     }
 
     /// A session was closed by the gateway.
-    func closed(_ reason: SessionEnd) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }
+    func closed(_ reason: some Sendable) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }
 
     /// Ends what is under way as gently as it can be.
-    func leave() {
+    ///
+    /// - Parameter time: polling sessions end one after the other within it.
+    func leave(within time: TimeAmount) {
         for socket in sockets.values { socket.leave() }
+        polls.leave(within: time)
         for connection in connections.values { connection.leave() }
     }
 

@@ -88,10 +88,15 @@ struct SocketUpgrade {
             return
         }
         let host = head.headers.first(name: "host") ?? ""
-        let database = state.configuration.namespaces.database(target: head.uri, host: host)
-        let socket = SocketConnection(state, database, host: host, from: address)
+        let client = SessionClient(
+            database: state.configuration.namespaces.database(target: head.uri, host: host), host: host,
+            address: address)
+        let parameters = SessionParameters(target: head.uri)
+        state.end(former: parameters.former)
+        let owner: any SocketOwner =
+            parameters.takenOver.map { SwitchedSocket(state, $0, host: host) } ?? SocketSession(state, client)
+        let socket = SocketConnection(state, owner, from: address)
         try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
         try pipeline.addHandler(socket)
     }
 }
-

@@ -46,32 +46,38 @@ import Testing
     }
 
     @Test func requestsAreRead() throws {
-        #expect(try PollRequest([("start", "t"), ("ser", "9"), ("cb", "7"), ("v", "5")]) == .start(callback: 7))
+        func request(_ query: String) throws -> PollRequest { try PollRequest(target: "/.lp?\(query)") }
+        #expect(try request("start=t&ser=9&cb=7&v=5&ns=a%zz&cb=8") == .start(callback: 7))
+        #expect(try request("dframe=t&id=a&pw=b") == .leavingPage(id: "a", password: "b"))
+        #expect(try request("disconn=t&id=a&pw=%62") == .leave(id: "a", password: "b"))
         #expect(
-            try PollRequest([("dframe", "t"), ("id", "a"), ("pw", "b")]) == .leavingPage(id: "a", password: "b"))
-        #expect(try PollRequest([("disconn", "t"), ("id", "a"), ("pw", "b")]) == .leave(id: "a", password: "b"))
-        #expect(
-            try PollRequest([
-                ("id", "a"), ("pw", "b"), ("ser", "1"), ("seg0", "3"), ("ts0", "2"), ("d0", "e30."), ("seg1", "4"),
-                ("ts1", "2"), ("d1", ""), ("seg3", "9"),
-            ])
+            try request("id=a&pw=b&ser=1&seg0=3&ts0=2&d0=e30.&seg1=4&ts1=2&d1=&seg3=9")
                 == .poll(
                     id: "a", password: "b",
                     [.init(number: 3, count: 2, data: Array("e30.".utf8)), .init(number: 4, count: 2, data: [])]))
     }
 
     @Test func wrongRequestsAreRefusedByName() {
-        let wrong: [([(name: String, value: String)], String)] = [
-            ([("start", "t")], "cb"), ([("start", "t"), ("cb", "7]")], "cb"), ([("start", "t"), ("cb", "-7")], "cb"),
-            ([("start", "t"), ("cb", "")], "cb"), ([("start", "t"), ("cb", "1234567890123456")], "cb"), ([], "id"),
-            ([("start", "f"), ("pw", "b")], "id"), ([("id", "a")], "pw"),
-            ([("id", "a"), ("pw", "b"), ("seg0", "x"), ("ts0", "1"), ("d0", "")], "seg0"),
-            ([("id", "a"), ("pw", "b"), ("seg0", "0"), ("d0", "")], "ts0"),
-            ([("id", "a"), ("pw", "b"), ("seg0", "0"), ("ts0", "1e3"), ("d0", "")], "ts0"),
-            ([("id", "a"), ("pw", "b"), ("seg0", "0"), ("ts0", "1")], "d0"),
+        let wrong: [(String, String)] = [
+            ("start=t", "cb"), ("start=t&cb=7]", "cb"), ("start=t&cb=-7", "cb"), ("start=t&cb", "cb"),
+            ("start=t&cb=1234567890123456", "cb"), ("start=t&cb=%37%zz", "cb"), ("", "id"), ("start=f&pw=b", "id"),
+            ("id=a", "pw"), ("id=%ff&pw=b", "id"), ("id=a&pw=b&seg0=x&ts0=1&d0=", "seg0"),
+            ("id=a&pw=b&seg0=-1&ts0=1&d0=", "seg0"), ("id=a&pw=b&seg0=0&d0=", "ts0"),
+            ("id=a&pw=b&seg0=0&ts0=1e3&d0=", "ts0"), ("id=a&pw=b&seg0=0&ts0=1", "d0"),
+            ("id=a&pw=b&seg0=0&ts0=1&d0=%f", "d0"),
         ]
-        for (parameters, name) in wrong {
-            #expect(throws: PollRequest.Failure.wrong(name), "\(parameters)") { try PollRequest(parameters) }
+        for (query, name) in wrong {
+            #expect(throws: PollRequest.Failure.wrong(name), "\(query)") { try PollRequest(target: "/.lp?\(query)") }
+        }
+        #expect(throws: PollRequest.Failure.wrong("id")) { try PollRequest(target: "/.lp") }
+    }
+
+    @Test func formerSessionsAreNamed() {
+        let both = SessionParameters(target: "/.ws?v=5&ls=a-b&s=c_d&s=e")
+        #expect(both.former == "a-b" && both.takenOver == "c_d")
+        for target in ["/.ws", "/.ws?", "/.ws?ls=&s=", "/.ws?ls=%&s=%ff", "/.ws?xls=1&sx=2"] {
+            let none = SessionParameters(target: target)
+            #expect(none.former == nil && none.takenOver == nil)
         }
     }
 }

@@ -114,7 +114,7 @@ import Testing
         limits.unfetchedBytesMax = 20
         var polls = try #require(Polls.started(limits: limits))
         for text in ["12345", "12345", "123456789012345", "1"] { _ = polls.send(text) }
-        #expect(!polls.machine.wantsOutput)
+        #expect(!polls.machine.wantsOutput())
         var responses: [String] = []
         for request in 2...4 {
             _ = polls.poll(request)
@@ -125,7 +125,8 @@ import Testing
                 "response 2 pRTLPCB(1,[12345,12345]);", "response 3 pRTLPCB(2,[123456789012345]);",
                 "response 4 pRTLPCB(3,[1]);",
             ])
-        #expect(polls.machine.wantsOutput && polls.machine.heldBytes == 0)
+        #expect(polls.machine.wantsOutput(besides: 20) && polls.machine.heldBytes == 0)
+        #expect(!polls.machine.wantsOutput(besides: 21))
     }
 
     @Test func silenceEndsIt() throws {

@@ -1,0 +1,77 @@
+import NIOCore
+
+/// The polling sessions of one event loop, and what each address has of them.
+final class PollSessions {
+    private struct Usage {
+        var sessions = 0
+        var bytes = 0
+    }
+
+    private unowned let loopState: LoopState
+    private var sessions: [SessionSecret.Place: PollSession] = [:]
+    private var usage: [String: Usage] = [:]
+    private var isLeaving = false
+
+    init(_ loopState: LoopState) { self.loopState = loopState }
+
+    private var limits: GatewayLimits { loopState.configuration.limits }
+
+    /// A new session; nil when there are too many.
+    func begin(_ client: SessionClient, callback: Int) -> PollSession? {
+        let count = usage[client.address]?.sessions ?? 0
+        guard !isLeaving, sessions.count < limits.pollSessionsMax, count < limits.pollSessionsPerAddressMax,
+            let session = PollSession(loopState, client, callback: callback)
+        else { return nil }
+        usage[client.address, default: Usage()].sessions += 1
+        sessions[session.place] = session
+        loopState.sessions.insert(session)
+        loopState.metrics.pollingSessionsChanged(by: 1)
+        return session
+    }
+
+    /// The session with this id and password.
+    func session(_ id: SessionSecret, _ password: String) -> PollSession? {
+        guard let session = sessions[id.place], session.has(id, password) else { return nil }
+        return session
+    }
+
+    /// The session at a place that a request was handed over to before.
+    func session(at place: SessionSecret.Place) -> PollSession? { sessions[place] }
+
+    func remove(_ session: PollSession) {
+        guard sessions[session.place] === session else { return }
+        sessions[session.place] = nil
+        loopState.sessions.remove(session)
+        loopState.metrics.pollingSessionsChanged(by: -1)
+        guard var used = usage[session.address] else { return }
+        used.sessions -= 1
+        usage[session.address] = used.sessions == 0 ? nil : used
+    }
+
+    /// Takes a change of the bytes that a session of this address holds; false, without taking it, when there are too
+    /// many.
+    func hold(_ change: Int, for address: String) -> Bool {
+        let bytes = (usage[address]?.bytes ?? 0) + change
+        guard change <= 0 || bytes <= limits.pollBytesPerAddressMax, loopState.held.change(by: change) else {
+            return false
+        }
+        usage[address]?.bytes = bytes
+        return true
+    }
+
+    /// The gateway stops: the sessions end one after the other, so that their clients do not come back all at once.
+    func leave(within time: TimeAmount) {
+        isLeaving = true
+        let waiting = sessions.values.filter(\.isReachable)
+        for session in sessions.values where !session.isReachable { session.leave() }
+        let pause = min(time.nanoseconds / Int64(max(1, waiting.count)), Self.pauseMax.nanoseconds)
+        for (index, session) in waiting.enumerated() {
+            loopState.loop.assumeIsolated().scheduleTask(in: .nanoseconds(Int64(index) * pause)) { [weak session] in
+                session?.leave()
+            }
+        }
+    }
+
+    /// Between two clients that are sent away.
+    private static let pauseMax = TimeAmount.milliseconds(5)
+}
