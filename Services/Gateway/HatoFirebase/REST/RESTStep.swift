@@ -64,6 +64,9 @@ extension RESTRequest {
             guard let value = error.data["value"] else { return .call(mismatchRead(path, identity)) }
             return .answer(response(412, value.encoded, etag: error.data["etag"]?.string))
         case "index_building" where error.code == .failedPrecondition: return .again(otherwise: self.error(failure))
+        // There was no token that could be wrong.
+        case _ where error.code == .unauthenticated && identity.auth == nil:
+            return .answer(self.error(RESTErrors.unauthorized))
         default: break
         }
         return .answer(self.error(failure))

@@ -185,6 +185,19 @@ import Testing
         #expect(failed.status == 400)
     }
 
+    @Test func requestWithoutATokenHasNoWrongOne() throws {
+        let refusal = RPCError(.unauthenticated, reason: "INVALID_ID_TOKEN", "It is so")
+        for (target, text) in [
+            ("/.settings/rules.json", "Unauthorized request."), ("/.settings/rules.json?auth=x", "Could not parse"),
+        ] {
+            let request = try RESTSamples.request("GET", target)
+            let operation = try RESTSamples.operation("GET", target)
+            let step = request.step(after: operation, error: refusal, as: request.identity())
+            guard case .answer(let answer) = step else { throw RESTSamples.UnexpectedAnswer(status: 0) }
+            #expect(answer.status == 401 && answer.text.contains(text))
+        }
+    }
+
     @Test func indexThatIsBeingBuiltIsAskedForAgain() throws {
         let request = try RESTSamples.request("GET", "/a.json?orderBy=%22n%22")
         let operation = try RESTSamples.operation("GET", "/a.json?orderBy=%22n%22")
