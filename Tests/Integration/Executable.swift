@@ -92,16 +92,35 @@ final class ServingProgram: Sendable {
 
     /// The line in which it said that it is ready.
     let announcement: JSONValue
-    private let process: Process
-    private let input: Pipe
-    private let ended = Latch()
+    private let name: String
+    private let arguments: [String]
+    private let folder: TemporaryFolder
+    private let surroundings: Executable.Surroundings
+    private let running: Mutex<Running>
     private let logFile: String
+
+    /// One process of it.
+    private struct Running {
+        let process: Process
+        let input: Pipe
+        let ended: Latch
+    }
 
     /// Returns when it is ready.
     init(
         _ name: String, _ arguments: [String], in folder: TemporaryFolder,
         with surroundings: Executable.Surroundings = .init()
     ) async throws {
+        (self.name, self.arguments, self.folder, self.surroundings) = (name, arguments, folder, surroundings)
+        logFile = "\(folder.path)/\(name).log"
+        let (running, announcement) = try await Self.start(name, arguments, in: folder, with: surroundings)
+        self.running = Mutex(running)
+        self.announcement = announcement
+    }
+
+    private static func start(
+        _ name: String, _ arguments: [String], in folder: TemporaryFolder, with surroundings: Executable.Surroundings
+    ) async throws -> (Running, JSONValue) {
         let keys = try folder.write("admin-key", Self.administratorKey)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
         // A gateway has no administrators: it shows the key to the services.
@@ -110,16 +129,16 @@ final class ServingProgram: Sendable {
         // Tests make more accounts than one address may.
         if name == "hato-auth" { own += ["--limit-loopback", "false"] }
         let port = arguments.contains("--port") ? [] : ["--port", "0"]
-        (process, input) = (try Executable.process(name, own + port + arguments, surroundings.environment), Pipe())
+        let process = try Executable.process(name, own + port + arguments, surroundings.environment)
         if let openFiles = surroundings.openFiles {
             try Executable.limit(process, openFiles: openFiles, soft: surroundings.softOpenFiles ?? openFiles)
         }
+        let running = Running(process: process, input: Pipe(), ended: Latch())
         let (output, log) = (Pipe(), try folder.handle("\(name).log"))
-        logFile = "\(folder.path)/\(name).log"
-        process.standardInput = input
+        process.standardInput = running.input
         process.standardOutput = output
         process.standardError = log
-        process.terminationHandler = { [ended] _ in ended.open() }
+        process.terminationHandler = { [ended = running.ended] _ in ended.open() }
         try process.run()
         let line = await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: output.fileHandleForReading.availableData) }
@@ -127,7 +146,7 @@ final class ServingProgram: Sendable {
         guard let announcement = try? JSONParser.parse(Array(line)), announcement["listening"]?.string != nil else {
             throw NeverReady(log: try folder.text("\(name).log"))
         }
-        self.announcement = announcement
+        return (running, announcement)
     }
 
     /// The output of a program that ended before it was ready.
@@ -142,7 +161,7 @@ final class ServingProgram: Sendable {
         return RPCClient(configuration.with(credential: Self.administratorKey))
     }
 
-    var isRunning: Bool { process.isRunning }
+    var isRunning: Bool { running.withLock { $0.process.isRunning } }
 
     /// Of a program that has ended.
     var exitCode: Int32? { process.isRunning ? nil : process.terminationStatus }
@@ -153,10 +172,21 @@ final class ServingProgram: Sendable {
     /// Its output on stderr.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 
-    func stop() async {
-        process.terminate()
-        await ended.wait()
-        try? input.fileHandleForWriting.close()
+    func stop() async { await stop(killing: false) }
+
+    private func stop(killing isKilled: Bool) async {
+        let running = running.withLock { $0 }
+        if isKilled { kill(running.process.processIdentifier, SIGKILL) } else { running.process.terminate() }
+        await running.ended.wait()
+        try? running.input.fileHandleForWriting.close()
+    }
+
+    /// Stops it, or kills it, and starts it again on the same port. It needs its data to be in its own folder.
+    func restart(killing isKilled: Bool = false) async throws {
+        await stop(killing: isKilled)
+        let port = arguments.contains("--port") ? [] : ["--port", String(port)]
+        let (next, _) = try await Self.start(name, arguments + port, in: folder, with: surroundings)
+        running.withLock { $0 = next }
     }
 }
 

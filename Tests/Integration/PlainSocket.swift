@@ -126,4 +126,23 @@ enum Blocking {
             Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
         }
     }
+
+    private final class Outcome<Value: Sendable>: Sendable {
+        let result = Mutex<Result<Value, any Error>?>(nil)
+    }
+
+    /// Waits for asynchronous work, on such a thread.
+    static func wait<Value: Sendable>(for body: @escaping @Sendable () async throws -> Value) throws -> Value {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Outcome<Value>()
+        Task {
+            let result: Result<Value, any Error>
+            do { result = .success(try await body()) } catch { result = .failure(error) }
+            outcome.result.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        guard let result = outcome.result.withLock({ $0 }) else { throw DeadlineExceeded("a result") }
+        return try result.get()
+    }
 }

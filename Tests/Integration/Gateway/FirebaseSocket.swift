@@ -3,6 +3,9 @@ import HatoTesting
 
 /// A WebSocket of a client of Firebase (RFC 6455): text frames only, each with a mask.
 struct FirebaseSocket {
+    /// The Host of its request.
+    static let host = "localhost"
+
     private let socket: PlainSocket
 
     private static let usual = "/.ws?v=5&ns=hato"
@@ -19,7 +22,7 @@ struct FirebaseSocket {
         on socket: PlainSocket, _ headers: [String] = [], target: String = usual, rest: [UInt8] = []
     ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
         let lines = [
-            "GET \(target) HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
+            "GET \(target) HTTP/1.1", "Host: \(Self.host)", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
         ]
         try socket.send(Array(((lines + headers).joined(separator: "\r\n") + "\r\n\r\n").utf8) + rest)
@@ -50,6 +53,20 @@ struct FirebaseSocket {
     /// Ends the connection without a word.
     func cut() { socket.end() }
 
+    /// Sends a message; a longer one than `chunk` characters in chunks, behind their number.
+    func send(_ text: String, chunk: Int) throws {
+        let characters = Array(text.unicodeScalars)
+        guard characters.count > chunk else { return try send(text) }
+        let starts = Array(stride(from: 0, to: characters.count, by: chunk))
+        try send(String(starts.count))
+        for start in starts {
+            var piece = String.UnicodeScalarView()
+            piece.append(contentsOf: characters[start..<min(characters.count, start + chunk)])
+            try send(String(piece))
+        }
+    }
+
+    /// Sends one text frame.
     func send(_ text: String) throws { try socket.send(Self.frame(text)) }
 
     /// The head of a text frame of so many bytes, and the beginning of its payload.
@@ -77,12 +94,13 @@ struct FirebaseSocket {
     }
 
     /// The next message; nil when the server closes. Longer messages come in chunks.
-    func message() throws -> JSONValue? {
+    func message() throws -> JSONValue? { try chunks().map { try JSONParser.parse($0.joined()) } }
+
+    /// The chunks of the next message; one if it came whole, nil when the server closes.
+    func chunks() throws -> [String]? {
         guard let first = try frame() else { return nil }
-        guard let count = Int(first) else { return try JSONParser.parse(first) }
-        var text = ""
-        for _ in 0..<count { text += try frame() ?? "" }
-        return try JSONParser.parse(text)
+        guard let count = Int(first) else { return [first] }
+        return try (0..<count).map { _ in try frame() ?? "" }
     }
 
     /// The next text frame as JSON; nil when the server closes.

@@ -31,7 +31,11 @@ struct GatewayStack {
         let auth = try await ServingProgram(
             "hato-auth", ["--data", "\(folder.path)/auth", "--scrypt-log-n", "4"] + options.auth, in: folder)
         let messages = try await ServingProgram(
-            "hato-messages", ["--data", "\(folder.path)/messages", "--auth", auth.address], in: folder)
+            "hato-messages",
+            [
+                "--data", "\(folder.path)/messages", "--auth", auth.address, "--outgoing-key-file",
+                "\(folder.path)/admin-key",
+            ], in: folder)
         var services = ["--messages", messages.address, "--auth", auth.address]
         var notifier: ServingProgram?
         if let arguments = options.notifier {

@@ -4,80 +4,45 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// What clients of Firebase send over sockets, and what must come back: a file of JSON for each conversation.
+/// What clients of Firebase send over sockets, and what must come back: a file of JSON for each conversation, with the
+/// rules of the default database, further `databases` with theirs, and the steps. `Tests/Interop` plays the same files.
 ///
-/// A step is `{"socket": "a", "send": …}`, `{"socket": "a", "expect": …}` or `{"socket": "a", "cut": true}`; a client
-/// connects with its first step, and its hello is checked. In what is expected, `"<any>"` is any value. In both, `<uid>`
-/// and `<token>` are those of an anonymous account, and `<admin>` is the administrator key. Each transcript is played
-/// over sockets, over polls, and over polls with a socket that takes over.
+/// A step of a socket has its name, `a` unless said otherwise, and some of:
+/// - `open`: its target; a socket opens with its first step, and its hello is checked unless `hello` is false.
+/// - `send`: a message, in chunks of `chunk` characters if there is that; `frame`: a text frame as it is.
+/// - `expect`: the next message, in so many `chunks`, or `"closed"`; `expectInAnyOrder`: the next ones.
+/// - `cut`: the connection ends without a word. A later step opens the socket anew.
+///
+/// Other steps: `request` with `headers` and `body`, and the `status` (200) and JSON of the `response`; `rules`, which
+/// are set; `call` with `params`, an administrator's native call; `renew`, which refreshes the token of an account;
+/// `restart` and `kill` of a program.
+///
+/// In what is expected, `"<any>"` is any value. Everywhere, `<uid>` and `<token>` are those of an anonymous account,
+/// `<uid:b>` and `<token:b>` those of another one, `<admin>` is the administrator key, `<host>` the host of the socket,
+/// and `<786×z>` is so many characters.
 @Suite(.timeLimit(.minutes(10)))
 struct GatewayTranscripts {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts")
 
     static let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []).sorted()
 
-    @Test func thereAreTranscripts() { #expect(Self.names.count >= 3) }
+    @Test func thereAreTranscripts() { #expect(Self.names.count >= 20) }
 
-    /// Clients that poll are given up soon. Their requests go to different event loops.
-    private static let options = ["--poll-idle-ms-max", "5000", "--event-loops", "3"]
-
-    @Test(arguments: names, FirebaseTransport.allCases)
-    func theGatewayRespondsAsInTheTranscript(name: String, transport: FirebaseTransport) async throws {
+    @Test(arguments: names)
+    func theGatewayRespondsAsInTheTranscript(name: String) async throws {
         let text = try String(contentsOf: Self.folder.appending(path: name), encoding: .utf8)
         let transcript = try JSONParser.parse(text)
         let rules = try #require(transcript["rules"])
-        try await GatewayStack.run(rules: rules, options: Self.options) { stack in
-            let account = try stack.newToken()
-            func filled(_ value: JSONValue) throws -> String {
-                EncodedJSON(value).text.replacing("<uid>", with: account.uid).replacing("<token>", with: account.token)
-                    .replacing("<admin>", with: ServingProgram.administratorKey)
-            }
-            var clients: [String: any FirebaseClient] = [:]
-            /// Clients that a socket will take over, with the ids of their sessions.
-            var polling: [String: (poller: FirebasePoller, session: String)] = [:]
-            func client(_ name: String) throws -> any FirebaseClient {
-                if let client = clients[name] { return client }
-                let poller = transport == .socket ? nil : try FirebasePoller(stack)
-                let client: any FirebaseClient = if let poller { poller } else { try FirebaseSocket(stack) }
-                let hello = try client.message()
-                #expect(hello?["d"]?["t"] == "h" && hello?["d"]?["d"]?["h"] == "localhost")
-                #expect(hello?["d"]?["d"]?["v"] == "5")
-                clients[name] = client
-                if let poller, let session = hello?["d"]?["d"]?["s"]?.string, transport == .switched {
-                    polling[name] = (poller, session)
-                }
-                return client
+        try await GatewayStack.run(rules: rules) { stack in
+            var player = TranscriptPlayer(stack)
+            for (name, rules) in transcript["databases"]?.object?.members.map({ ($0.name, $0.value) }) ?? [] {
+                try player.call(
+                    "messages.databases.create",
+                    ["database": .string(name), "rules": .string(EncodedJSON(rules).text)])
             }
             for (index, step) in (transcript["steps"]?.array ?? []).enumerated() {
-                let name = step["socket"]?.string ?? "a"
-                let client = try client(name)
-                if let message = step["send"] { try client.send(try filled(message)) }
-                if step["cut"] == true {
-                    client.cut()
-                    clients[name] = nil
-                }
-                guard let expected = step["expect"] else { continue }
-                let got = try client.message() ?? "closed"
-                let wanted = try JSONParser.parse(try filled(expected))
-                #expect(
-                    got.fits(wanted), "step \(index): \(EncodedJSON(got).text) instead of \(EncodedJSON(wanted).text)")
-                guard let waiting = polling.removeValue(forKey: name) else { continue }
-                try waiting.poller.switchToSocket(stack, session: waiting.session)
+                do { try player.play(step) } catch { throw DeadlineExceeded("step \(index): \(error)") }
             }
-        }
-    }
-}
-
-extension JSONValue {
-    /// Whether it is the expected value; `"<any>"` in that stands for any.
-    fileprivate func fits(_ expected: JSONValue) -> Bool {
-        switch (self, expected) {
-        case (_, "<any>"): true
-        case (.object(let mine), .object(let other)):
-            mine.count == other.count && other.members.allSatisfy { mine[$0.name]?.fits($0.value) == true }
-        case (.array(let mine), .array(let other)):
-            mine.count == other.count && zip(mine, other).allSatisfy { $0.fits($1) }
-        default: self == expected
         }
     }
 }
