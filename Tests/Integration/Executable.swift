@@ -164,10 +164,10 @@ final class ServingProgram: Sendable {
     var isRunning: Bool { running.withLock { $0.process.isRunning } }
 
     /// Of a program that has ended.
-    var exitCode: Int32? { process.isRunning ? nil : process.terminationStatus }
+    var exitCode: Int32? { running.withLock { $0.process.isRunning ? nil : $0.process.terminationStatus } }
 
     /// Sends a signal.
-    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    func send(_ signal: Int32) { running.withLock { _ = kill($0.process.processIdentifier, signal) } }
 
     /// Its output on stderr.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }

@@ -224,7 +224,7 @@ struct GatewayPolling {
 
     @Test func oneAddressHasABoundedNumberOfSessions() async throws {
         let options = ["--event-loops", "1", "--poll-sessions-per-address-max", "3"]
-        try await GatewayStack.run(rules: Self.rules, options: options) { stack in
+        try await GatewayStack.run(rules: Self.rules, options) { stack in
             var pollers = try (0..<3).map { _ in try Self.poller(stack).poller }
             let socket = try PlainSocket(stack.gateway.address)
             let refused = try HTTPResponseText.of("GET /.lp?start=t&cb=1", on: socket)
@@ -238,7 +238,7 @@ struct GatewayPolling {
 
     @Test func bytesOfOneAddressAreBounded() async throws {
         let options = ["--event-loops", "1", "--poll-bytes-per-address-max", "65536", "--segments-waiting-max", "4096"]
-        try await GatewayStack.run(rules: Self.rules, options: options) { stack in
+        try await GatewayStack.run(rules: Self.rules, options) { stack in
             let poller = try Self.poller(stack).poller
             let data = String(repeating: "A", count: 1_840)
             let socket = try PlainSocket(stack.gateway.address)

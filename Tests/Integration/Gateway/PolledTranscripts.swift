@@ -19,7 +19,7 @@ struct PolledTranscripts {
             else { return false }
             return (transcript["steps"]?.array ?? []).allSatisfy { step in
                 step.object?.members.allSatisfy { members.contains($0.name) } == true
-                    && !EncodedJSON(step).text.contains(":b>") && !EncodedJSON(step).text.contains("×")
+                    && !["<host>", ":b>", "×"].contains { EncodedJSON(step).text.contains($0) }
             }
         }
 

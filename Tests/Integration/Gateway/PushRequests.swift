@@ -24,7 +24,7 @@ struct PushRequests {
         let result: Result<Void, any Error>
         do {
             try await GatewayStack.run(
-                rules: ["rules": [:]], notifierArguments: ["--apps-file", firebase.appsFile], body)
+                rules: ["rules": [:]], .init(notifier: ["--apps-file", firebase.appsFile]), body)
             result = .success(())
         } catch { result = .failure(error) }
         await firebase.stop()

@@ -166,7 +166,7 @@ struct TranscriptPlayer {
 
 extension JSONValue {
     /// Whether it is the expected value; `"<any>"` in that stands for any.
-    fileprivate func fits(_ expected: JSONValue) -> Bool {
+    func fits(_ expected: JSONValue) -> Bool {
         switch (self, expected) {
         case (_, "<any>"): true
         case (.object(let mine), .object(let other)):
