@@ -18,6 +18,15 @@ struct PushRequests {
         return try HTTPResponseText.of("POST \(target)", headers, body: EncodedJSON(body).text, on: socket)
     }
 
+    /// Looks again behind each of some requests, until something is true.
+    private static func wait(_ what: String, on stack: GatewayStack, until isTrue: () -> Bool) throws {
+        let (socket, deadline) = (try PlainSocket(stack.gateway.address), ContinuousClock.now + .seconds(240))
+        while !isTrue() {
+            guard ContinuousClock.now < deadline else { throw DeadlineExceeded(what) }
+            _ = try HTTPResponseText.of("GET /healthz", on: socket)
+        }
+    }
+
     private func run(
         _ firebase: FCMStandIn, _ body: @Sendable @escaping (GatewayStack) throws -> Void
     ) async throws {
@@ -60,8 +69,8 @@ struct PushRequests {
             let old = try Self.post("/fcm/send", legacy, key, on: stack)
             #expect(old.json?["success"] == 1 && old.json?["failure"] == 1)
             #expect(old.json?["results"]?.array?.last == ["error": "NotRegistered"])
+            try Self.wait("all came", on: stack) { firebase.messages(to: "phone").count == 3 }
         }
-        try await eventually("all came") { firebase.messages(to: "phone").count == 3 }
         let shown = firebase.messages(to: "phone").first { $0["data"]?["room"] == "r1" }
         #expect(shown?["notification"]?["body"] == "今行きます👨‍👩‍👧")
         #expect(shown?["android"]?["notification"]?["channel_id"] == "messages")
@@ -118,8 +127,7 @@ extension PushRequests {
                     "notification": ["title": "お知らせ"],
                 ])
             #expect(sent?["result"]?["recipients"] == 1)
-            let deadline = ContinuousClock.now + .seconds(60)
-            while firebase.messages(to: "phone").isEmpty, ContinuousClock.now < deadline {}
+            try Self.wait("it came", on: stack) { !firebase.messages(to: "phone").isEmpty }
             let hato = try JSONParser.parse(firebase.messages(to: "phone").first?["data"]?["hato"]?.string ?? "{}")
             let report: JSONObject = [
                 "notification": hato["id"] ?? "", "action": "opened", "replyToken": hato["reply"] ?? "",

@@ -3,8 +3,8 @@ import HatoModel
 /// A message of FCM HTTP v1 as a call of the notifier.
 ///
 /// A message that shows something (`notification`) becomes `notifier.send`. One without becomes
-/// `notifier.sendToDevice`, which takes `data` alone, and so less of the members of the platforms. `ttl`, `priority` and
-/// `collapse_key` of Android count for the delivery; the other members of the platforms pass through.
+/// `notifier.sendToDevice`, which takes `data` alone, and so less of the members of the platforms. `ttl`, `priority`
+/// and `collapse_key` of Android count for the delivery; the other members of the platforms pass through.
 struct FCMMessage {
     private enum Target {
         case token(String)
