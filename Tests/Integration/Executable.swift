@@ -104,6 +104,7 @@ final class ServingProgram: Sendable {
         let process: Process
         let input: Pipe
         let ended: Latch
+        var isAskedToStop = false
     }
 
     /// Returns when it is ready.
@@ -125,7 +126,7 @@ final class ServingProgram: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
         // A gateway has no administrators: it shows the key to the services.
         let keyFile = name == "hato-gateway" ? "--outgoing-key-file" : "--admin-key-file"
-        var own = ["serve", "--exit-with-stdin", keyFile, keys]
+        var own = ["serve", "--exit-with-stdin"] + (arguments.contains(keyFile) ? [] : [keyFile, keys])
         // Tests make more accounts than one address may.
         if name == "hato-auth" { own += ["--limit-loopback", "false"] }
         let port = arguments.contains("--port") ? [] : ["--port", "0"]
@@ -172,11 +173,26 @@ final class ServingProgram: Sendable {
     /// Its output on stderr.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 
+    /// Asks it to stop, and does not wait. A second signal would end it at once.
+    func terminate() {
+        running.withLock { running in
+            if !running.isAskedToStop { running.process.terminate() }
+            running.isAskedToStop = true
+        }
+    }
+
+    /// With which code it has ended; waits for its end.
+    func exitCode() async -> Int32 {
+        let running = running.withLock { $0 }
+        await running.ended.wait()
+        return running.process.terminationStatus
+    }
+
     func stop() async { await stop(killing: false) }
 
     private func stop(killing isKilled: Bool) async {
+        if isKilled { send(SIGKILL) } else { terminate() }
         let running = running.withLock { $0 }
-        if isKilled { kill(running.process.processIdentifier, SIGKILL) } else { running.process.terminate() }
         await running.ended.wait()
         try? running.input.fileHandleForWriting.close()
     }

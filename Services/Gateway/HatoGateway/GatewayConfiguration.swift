@@ -21,6 +21,8 @@ public struct GatewayConfiguration: Sendable {
     public var forwardKey: String
     /// Which database a namespace names.
     public var namespaces = NamespaceTable()
+    /// Whether each request is logged.
+    public var logsRequests = true
     /// The proxies whose `X-Forwarded-For` names the address of a client.
     public var trustedProxies = TrustedProxies.none
     /// The pages whose scripts may call it.

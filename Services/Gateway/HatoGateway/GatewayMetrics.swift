@@ -1,22 +1,79 @@
+import HatoFirebase
 import Metrics
 import Synchronization
 
-/// The gateway's own figures.
+/// The gateway's own figures; names are those of Prometheus, each explained in the README. Any thread calls.
 final class GatewayMetrics: Sendable {
-    private let requests = Counter(label: "hato_gateway_requests_total")
-    private let failures = Counter(label: "hato_gateway_responses_failed_total")
-    private let sockets = Gauge(label: "hato_gateway_sockets")
-    private let socketCount = Atomic(0)
-    private let polls = Gauge(label: "hato_gateway_polling_sessions")
-    private let pollCount = Atomic(0)
+    /// A number of things that come and go.
+    private final class Level: Sendable {
+        private let gauge: Gauge
+        private let count = Atomic(0)
 
-    func requestBegan() { requests.increment() }
+        init(_ label: String, _ dimensions: [(String, String)] = []) {
+            gauge = Gauge(label: label, dimensions: dimensions)
+        }
 
-    /// A response with this status begins.
-    func responded(_ status: UInt) { if status >= 500 { failures.increment() } }
+        func change(by change: Int) { gauge.record(count.wrappingAdd(change, ordering: .relaxed).newValue) }
+    }
 
-    func socketsChanged(by change: Int) {
-        sockets.record(socketCount.wrappingAdd(change, ordering: .relaxed).newValue)
+    /// By the first digit of the status; `none`: the client has gone before the response began.
+    private static let statuses = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]
+
+    /// The figures of one kind.
+    private struct OfKind: Sendable {
+        let requests: [Counter]
+        let underWay: Level
+        let seconds: Timer?
+
+        init(_ kind: RequestKind) {
+            let dimension = ("kind", kind.rawValue)
+            requests = GatewayMetrics.statuses.map { status in
+                Counter(label: "hato_gateway_requests_total", dimensions: [dimension, ("status", status)])
+            }
+            underWay = Level("hato_gateway_requests_under_way", [dimension])
+            seconds = kind.isPrompt ? Timer(label: "hato_gateway_request_seconds", dimensions: [dimension]) : nil
+        }
+    }
+
+    private let kinds: [RequestKind: OfKind]
+    private let sockets = Level("hato_gateway_sockets")
+    private let polls = Level("hato_gateway_polling_sessions")
+    private let connections = Level("hato_gateway_connections")
+    private let heldBytes = Gauge(label: "hato_gateway_held_bytes")
+    private let wires = Gauge(label: "hato_gateway_wires")
+
+    init() {
+        kinds = Dictionary(uniqueKeysWithValues: RequestKind.allCases.map { ($0, OfKind($0)) })
+        // A metric is shown from the start.
+        _ = Self.sessionsClosed("wireLost")
+    }
+
+    /// Requests of this kind have begun, or, if negative, ended.
+    func underWay(_ kind: RequestKind, by change: Int) { kinds[kind]?.underWay.change(by: change) }
+
+    /// A request has its whole response, or its client has gone.
+    func ended(_ record: RequestRecord) {
+        guard let kind = kinds[record.kind] else { return }
+        let index = record.status.map { Int(min($0 / 100, 5)) } ?? 0
+        kind.requests[index].increment()
+        kind.seconds?.recordNanoseconds(record.nanoseconds)
+    }
+
+    func socketsChanged(by change: Int) { sockets.change(by: change) }
+    func pollingSessionsChanged(by change: Int) { polls.change(by: change) }
+    func connectionsChanged(by change: Int) { connections.change(by: change) }
+
+    /// A session was closed by the gateway; the name of the reason (`SessionEnd`).
+    func sessionClosed(_ reason: String) { Self.sessionsClosed(reason).increment() }
+
+    private static func sessionsClosed(_ reason: String) -> Counter {
+        Counter(label: "hato_gateway_sessions_closed_total", dimensions: [("reason", reason)])
+    }
+
+    /// What event loops have now, of all of them.
+    func show(heldBytes: Int, wires: Int) {
+        self.heldBytes.record(heldBytes)
+        self.wires.record(wires)
     }
 
     func pollingSessionsChanged(by change: Int) {

@@ -9,7 +9,8 @@ struct GatewayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-gateway", abstract: "Firebase's protocols in front of Hato's services.",
         subcommands: [
-            ServeCommand<GatewayTarget>.self, ConfigCommand<GatewayTarget>.self, VersionCommand<GatewayTarget>.self,
+            ServeCommand<GatewayTarget>.self, GatewayHealthCommand.self, ConfigCommand<GatewayTarget>.self,
+            VersionCommand<GatewayTarget>.self,
         ])
 }
 

@@ -1,15 +1,15 @@
 import HatoModel
 import NIOCore
-import NIOSSL
+package import NIOSSL
 
 /// TLS of the connections to a server: version 1.2 or newer. Made once for all of them.
-struct ClientTLS: Sendable {
+package struct ClientTLS: Sendable {
     private let context: NIOSSLContext
     /// Nil where the server has no name that a handshake can carry.
     private let serverName: String?
 
     /// Reads the files. Throws `TLSFileError`.
-    init(_ tls: RPCClientTLS, host: String) throws {
+    package init(_ tls: RPCClientTLS, host: String) throws {
         context = try Self.context(tls)
         let name = tls.serverName ?? host
         let isAddress = (try? SocketAddress(ipAddress: name, port: 0)) != nil
@@ -34,7 +34,7 @@ struct ClientTLS: Sendable {
 
     /// The handler of one connection. An address cannot be named in a handshake, but the certificate is checked for it
     /// all the same.
-    func handler() throws -> NIOSSLClientHandler {
+    package func handler() throws -> NIOSSLClientHandler {
         var configuration = NIOSSLHandler.Configuration()
         // What was once written at a time is no reason to keep as much memory.
         configuration.maximumPreservedOutboundBufferCapacity = 16 << 10

@@ -12,25 +12,26 @@ struct FirebaseSocket {
 
     /// Requests a socket, and reads the head of the response.
     static func opening(
-        _ stack: GatewayStack, _ headers: [String] = [], target: String = usual
+        _ stack: GatewayStack, _ headers: [String] = [], host: String = host, target: String = usual
     ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
-        try opening(on: try PlainSocket(stack.gateway.address), headers, target: target)
+        try opening(on: try PlainSocket(stack.gateway.address), headers, host: host, target: target)
     }
 
     /// - Parameter rest: bytes that come in one piece with the request.
     private static func opening(
-        on socket: PlainSocket, _ headers: [String] = [], target: String = usual, rest: [UInt8] = []
+        on socket: PlainSocket, _ headers: [String] = [], host: String = host, target: String = usual,
+        rest: [UInt8] = []
     ) throws -> (socket: PlainSocket, response: HTTPResponseText) {
         let lines = [
-            "GET \(target) HTTP/1.1", "Host: \(Self.host)", "Upgrade: websocket", "Connection: Upgrade",
+            "GET \(target) HTTP/1.1", "Host: \(host)", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
         ]
         try socket.send(Array(((lines + headers).joined(separator: "\r\n") + "\r\n\r\n").utf8) + rest)
         return (socket, try HTTPResponseText(headOf: socket))
     }
 
-    init(_ stack: GatewayStack, target: String = usual) throws {
-        try self.init(try Self.opening(stack, target: target))
+    init(_ stack: GatewayStack, host: String = host, target: String = usual) throws {
+        try self.init(try Self.opening(stack, host: host, target: target))
     }
 
     init(_ gateway: ServingProgram, target: String) throws {

@@ -97,6 +97,37 @@ struct GatewayClients {
         }
     }
 
+    @Test func oneAddressCannotHoldTheWholeBudgetOfBodies() async throws {
+        let arguments =
+            Self.behindProxy + ["--held-bytes-per-address-max", "1048576", "--event-loops", "1", "--metrics-port", "0"]
+        try await GatewayStack.run(rules: Self.rules, arguments) { stack in
+            let body = "\"\(String(repeating: "x", count: 700_000))\""
+            func head(_ address: String) -> [UInt8] {
+                let lines = [
+                    "PUT /a.json?print=silent HTTP/1.1", "Host: localhost", "Content-Length: \(body.utf8.count)",
+                ]
+                return Array(((lines + Self.forwarded(address)).joined(separator: "\r\n") + "\r\n\r\n").utf8)
+            }
+            let (slow, second, other) = (
+                try PlainSocket(stack.gateway.address), try PlainSocket(stack.gateway.address),
+                try PlainSocket(stack.gateway.address)
+            )
+            try slow.send(head("203.0.113.7") + body.utf8.dropLast())
+            try stack.waitForMetrics("the body is held") { page in
+                page.contains("\nhato_gateway_held_bytes \(body.utf8.count - 1)\n")
+            }
+            let refused = try PlainSocket(stack.gateway.address)
+            try refused.send(head("203.0.113.7") + body.utf8)
+            #expect(try HTTPResponseText(headOf: refused).status == 503)
+            try other.send(head("203.0.113.8") + body.utf8)
+            #expect(try HTTPResponseText(headOf: other).status == 204)
+            try slow.send(Array(body.utf8.suffix(1)))
+            #expect(try HTTPResponseText(headOf: slow).status == 204)
+            try second.send(head("203.0.113.7") + body.utf8)
+            #expect(try HTTPResponseText(headOf: second).status == 204)
+        }
+    }
+
     @Test func onlyPagesOfAllowedOriginsMayCall() async throws {
         let arguments = ["--origins", "https://chat.example.com,http://localhost:3000"]
         try await GatewayStack.run(rules: Self.rules, arguments) { stack in

@@ -64,6 +64,20 @@ struct GatewayStack {
         try await run(rules: rules, Options(gateway: arguments), body)
     }
 
+    /// The page of the gateway's metrics, where the arguments have `--metrics-port 0`.
+    func metrics() throws -> String {
+        let port = gateway.announcement["metricsPort"]?.integer ?? 0
+        return try HTTPResponseText.of("GET /metrics", on: PlainSocket("127.0.0.1:\(port)")).body
+    }
+
+    /// Reads the metrics until `isTrue`.
+    func waitForMetrics(_ what: String, _ isTrue: (String) throws -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(120)
+        while try !isTrue(try metrics()) {
+            guard ContinuousClock.now < end else { throw DeadlineExceeded(what) }
+        }
+    }
+
     /// The ID token of a new anonymous account.
     func newToken() throws -> (uid: String, token: String) {
         let socket = try PlainSocket(auth.address)

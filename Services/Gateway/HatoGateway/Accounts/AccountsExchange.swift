@@ -9,6 +9,7 @@ import NIOHTTP1
 /// no more. Each call has its own time; without a response in it the client gets the text of an outage, by which SDKs
 /// keep their user.
 final class AccountsExchange: HTTPExchange {
+    let kind = RequestKind.account
     /// Where the response goes.
     struct Client {
         /// The IP address.

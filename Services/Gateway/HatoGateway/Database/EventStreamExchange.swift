@@ -6,6 +6,7 @@ import NIOHTTP1
 
 /// One event stream, on a connection to messages of its own.
 final class EventStreamExchange: HTTPExchange {
+    let kind = RequestKind.stream
     private let request: RESTRequest
     private let caller: RESTCaller
     private let connection: HTTPConnection

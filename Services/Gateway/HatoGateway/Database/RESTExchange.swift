@@ -19,6 +19,7 @@ struct RESTCaller {
 
 /// One request of the REST interface, from its body to its response.
 final class RESTExchange: HTTPExchange {
+    let kind = RequestKind.rest
     private let request: RESTRequest
     private let caller: RESTCaller
     private let connection: HTTPConnection

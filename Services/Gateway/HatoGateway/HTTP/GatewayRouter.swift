@@ -11,12 +11,14 @@ final class GatewayRouter {
     private let accounts: AccountsRouter?
     /// What the connections of the event loop share.
     weak var state: LoopState?
+    private let health: ServiceHealth
 
     init(
         _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
     ) {
         (self.configuration, self.upstream, self.held, self.loop) = (configuration, upstream, held, loop)
         accounts = AccountsRouter(configuration, upstream, held, on: loop)
+        health = ServiceHealth(upstream, on: loop)
     }
 
     /// The exchange of a request; nil when it has its response already.
@@ -32,10 +34,7 @@ final class GatewayRouter {
             connection.respond(accounts?.preflight(head) ?? HTTPResponse(RESTAnswer.preflight(rest)))
             return nil
         }
-        if head.path == "/healthz" {
-            connection.respond(.text(.ok, "ok\n"))
-            return nil
-        }
+        if head.path == "/healthz" { return HealthExchange(health, head, connection) }
         if head.path == "/.lp" {
             return state.flatMap { PollExchange.exchange(for: head, from: address, connection, $0) }
         }

@@ -34,12 +34,14 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private var head: HTTPRequestHead?
     private var hasRequestEnded = true
     private var mayGoOn = true
-    private var isLeaving = false
+    private(set) var isLeaving = false
     private var parts: [HTTPServerRequestPart] = []
     private var isTaking = false
     private var isReadHeld = false
-    /// The address whose request is under way; nil: none, or it was refused.
-    private var client: String?
+    /// The request under way.
+    private var record: RequestRecord?
+    /// Whether it is counted: it was not refused, and has a handler.
+    private var (isAdmitted, isHandled) = (false, false)
     /// How many requests have begun, counted without end.
     private(set) var requestCount = 0
     private var isHeadDue = true
@@ -65,12 +67,15 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         loopState.connections[ObjectIdentifier(self)] = self
+        loopState.metrics.connectionsChanged(by: 1)
         schedule(limits.headMsMax)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         end()
-        loopState.connections[ObjectIdentifier(self)] = nil
+        if loopState.connections.removeValue(forKey: ObjectIdentifier(self)) != nil {
+            loopState.metrics.connectionsChanged(by: -1)
+        }
         self.context = nil
     }
 
@@ -170,16 +175,21 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func handle(_ head: HTTPRequestHead) {
-        loopState.metrics.requestBegan()
         let client = loopState.gate.client(of: head, peer)
+        record = RequestRecord(head, from: client)
         if let refusal = loopState.gate.requestBegan(head, from: client, peer) {
             if peer.isRefused { mayGoOn = false }
             return respond(refusal)
         }
-        self.client = client
+        isAdmitted = true
         let exchange = loopState.router.exchange(for: head, from: client, self)
         guard phase == .handling else { return }
         self.exchange = exchange
+        if let kind = exchange?.kind {
+            record?.kind = kind
+            isHandled = true
+            loopState.metrics.underWay(kind, by: 1)
+        }
         if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
             // The compressor counts heads: it must not see this one.
             let below = try? context?.pipeline.syncOperations.context(handlerType: HTTPResponseCompressor.self)
@@ -196,9 +206,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func requestEnded() {
-        guard let client else { return }
-        self.client = nil
-        loopState.gate.requestEnded(from: client, peer)
+        guard let record else { return }
+        if isAdmitted { loopState.gate.requestEnded(from: record.address, peer) }
+        if isHandled { loopState.metrics.underWay(record.kind, by: -1) }
+        (self.record, isAdmitted, isHandled) = (nil, false, false)
+        loopState.ended(record)
     }
 
     // MARK: Responses
@@ -211,6 +223,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         }
         phase = .responding
         whenTaken = response.whenTaken
+        record?.status = response.status.code
         var headers = response.headers
         let hasBody = response.status.mayHaveResponseBody
         if hasBody { headers.replaceOrAdd(name: "Content-Length", value: String(response.body.readableBytes)) }
@@ -222,15 +235,17 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
                 .head(HTTPResponseHead(version: head.version, status: response.status, headers: headers))),
             promise: nil)
         if hasBody, !omitsBody, response.body.readableBytes > 0 {
+            record?.bytes += response.body.readableBytes
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
-        finish(status: response.status)
+        complete()
     }
 
     /// Begins a response without an end.
     func begin(_ status: HTTPResponseStatus, _ headers: HTTPHeaders) {
         guard phase == .handling, let context, let head else { return }
         (phase, mayGoOn) = (.responding, false)
+        record?.status = status.code
         timer?.cancel()
         compression.hasBody = true
         var headers = headers
@@ -243,20 +258,20 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// Sends a part of the body of a response that `begin` began.
     func send(_ bytes: ByteBuffer) {
         guard phase == .responding else { return }
+        record?.bytes += bytes.readableBytes
         context?.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
     }
 
     /// Ends a response that `begin` began, and closes.
     func finish() {
         guard phase == .responding else { return }
-        finish(status: .ok)
+        complete()
     }
 
-    private func finish(status: HTTPResponseStatus) {
+    private func complete() {
         guard let context else { return }
         phase = .sending
         exchange = nil
-        loopState.metrics.responded(status.code)
         schedule(limits.responseMsMax)
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { [weak self] _ in self?.wasSent() }

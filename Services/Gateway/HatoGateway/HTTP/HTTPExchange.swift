@@ -4,6 +4,8 @@ import NIOHTTP1
 
 /// What handles one request: on the event loop of its connection.
 protocol HTTPExchange: AnyObject {
+    /// For metrics.
+    var kind: RequestKind { get }
     /// A part of the body.
     func received(_ body: ByteBuffer)
     /// The request is complete.
@@ -17,6 +19,7 @@ protocol HTTPExchange: AnyObject {
 }
 
 extension HTTPExchange {
+    var kind: RequestKind { .other }
     func writabilityChanged(_ isWritable: Bool) {}
     func clientLeft() {}
     func gatewayStops() {}

@@ -22,6 +22,7 @@ public final class GatewayServer: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
     private let loops: [NIOLoopBound<LoopState>]
+    private let shared: SharedParts
 
     /// Listens.
     ///
@@ -37,7 +38,10 @@ public final class GatewayServer: Sendable {
         let links = try ServiceLinks(configuration)
         let tls = try configuration.tls.map { try ServerTLS.context($0) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
-        let shared = SharedParts(gate: ClientGate(configuration), metrics: GatewayMetrics(), logger: logger)
+        let logsRequests = configuration.logsRequests && logger.logLevel <= .info
+        let shared = SharedParts(
+            gate: ClientGate(configuration), metrics: GatewayMetrics(),
+            accessLog: logsRequests ? AccessLog(logger) : nil, logger: logger)
         var loops: [NIOLoopBound<LoopState>] = []
         for loop in group.makeIterator() {
             let state = try await loop.submit {
@@ -52,9 +56,10 @@ public final class GatewayServer: Sendable {
         do {
             let channel = try await bootstrap(group, loops, configuration.limits, tls)
                 .bind(host: configuration.host, port: configuration.port).get()
-            return GatewayServer(group, channel, loops, configuration)
+            return GatewayServer(group, channel, loops, shared)
         } catch {
             try? await group.shutdownGracefully()
+            await shared.accessLog?.stop()
             throw RPCServerError.cannotListen(
                 host: configuration.host, port: configuration.port, reason: "\(error)")
         }
@@ -62,10 +67,10 @@ public final class GatewayServer: Sendable {
 
     private init(
         _ group: MultiThreadedEventLoopGroup, _ channel: any Channel, _ loops: [NIOLoopBound<LoopState>],
-        _ configuration: GatewayConfiguration
+        _ shared: SharedParts
     ) {
-        (self.group, self.channel, self.loops) = (group, channel, loops)
-        host = channel.localAddress?.ipAddress ?? configuration.host
+        (self.group, self.channel, self.loops, self.shared) = (group, channel, loops, shared)
+        host = channel.localAddress?.ipAddress ?? ""
         port = channel.localAddress?.port ?? 0
         fixedSettings = configuration.emulator?.fixedSettings ?? []
     }
@@ -133,6 +138,20 @@ public final class GatewayServer: Sendable {
     /// Headers of a request.
     private static let headersMax = 128
 
+    /// Records the figures that are read when metrics are requested.
+    public func refreshFigures() async {
+        var (heldBytes, wires) = (0, 0)
+        for loop in loops {
+            let figures = try? await loop.eventLoop.submit {
+                (held: loop.value.held.count, wires: loop.value.upstream.openWires)
+            }.get()
+            heldBytes += figures?.held ?? 0
+            // Those of all event loops.
+            wires = figures?.wires ?? wires
+        }
+        shared.metrics.show(heldBytes: heldBytes, wires: wires)
+    }
+
     /// Stops accepting, answers what is under way, sends clients of sockets away; what is not done after `grace` is cut
     /// off.
     public func shutdown(grace: Duration) async {
@@ -154,5 +173,6 @@ public final class GatewayServer: Sendable {
             }.get()
         }
         try? await group.shutdownGracefully()
+        await shared.accessLog?.stop()
     }
 }

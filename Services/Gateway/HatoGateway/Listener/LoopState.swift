@@ -9,6 +9,8 @@ import NIOHTTP1
 struct SharedParts: Sendable {
     let gate: ClientGate
     let metrics: GatewayMetrics
+    /// Nil: requests are not logged.
+    let accessLog: AccessLog?
     let logger: Logger
 }
 
@@ -21,6 +23,7 @@ final class LoopState {
     let metrics: GatewayMetrics
     /// Of all event loops.
     let gate: ClientGate
+    private let accessLog: AccessLog?
     private let logger: Logger
     /// Parts of requests and messages that are not complete.
     let held: HeldBytes
@@ -40,7 +43,8 @@ final class LoopState {
         held = HeldBytes(
             max: configuration.limits.heldBytesMax, perClientMax: configuration.limits.heldBytesPerAddressMax)
         router = GatewayRouter(configuration, upstream, held, on: loop)
-        (metrics, gate, logger) = (shared.metrics, shared.gate, shared.logger)
+        (metrics, gate) = (shared.metrics, shared.gate)
+        (accessLog, logger) = (shared.accessLog, shared.logger)
         router.state = self
     }
 
@@ -75,8 +79,17 @@ final class LoopState {
         logger.log(level: level, "a native socket was closed", metadata: ["reason": "\(reason)"])
     }
 
+    /// A request has its whole response, or its client has gone.
+    func ended(_ record: RequestRecord) {
+        metrics.ended(record)
+        accessLog?.add(record)
+    }
+
     /// A session was closed by the gateway.
-    func closed(_ reason: some Sendable) { logger.debug("a session was closed", metadata: ["reason": "\(reason)"]) }
+    func closed(_ reason: some Sendable) {
+        metrics.sessionClosed(String("\(reason)".prefix { $0 != "(" }))
+        logger.debug("a session was closed", metadata: ["reason": "\(reason)"])
+    }
 
     /// Ends what is under way as gently as it can be.
     ///

@@ -6,6 +6,7 @@ import NIOHTTP1
 ///
 /// The session may belong to another event loop: the request is handed over to it, and the response comes back.
 final class PollExchange: HTTPExchange {
+    let kind = RequestKind.poll
     private let loopState: LoopState
     private let request: PollRequest
     private let parameters: SessionParameters

@@ -1,5 +1,6 @@
 import HatoFirebase
 import NIOCore
+import NIOHTTP1
 import NIOWebSocket
 
 /// What the messages of a WebSocket are for: on its event loop.
@@ -28,6 +29,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     private let loopState: LoopState
     private let owner: any SocketOwner
+    /// Nil: it has ended.
+    private var record: RequestRecord?
     private var frames: FrameAssembler
     private var context: ChannelHandlerContext?
     private var ping: Scheduled<Void>?
@@ -42,10 +45,15 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private var needsFlush = false
     private var hasEnded = false
 
-    /// - Parameter address: the IP address of the client.
-    init(_ loopState: LoopState, _ owner: any SocketOwner, from address: String) {
+    /// - Parameters:
+    ///   - head: the request for it.
+    ///   - address: the IP address of the client.
+    init(_ loopState: LoopState, _ owner: any SocketOwner, _ head: HTTPRequestHead, from address: String) {
         (self.loopState, self.owner) = (loopState, owner)
         held = loopState.held.of(address)
+        var record = RequestRecord(head, from: address, .socket)
+        record.status = HTTPResponseStatus.switchingProtocols.code
+        self.record = record
         frames = FrameAssembler(messageBytesMax: Self.messageBytesMax)
     }
 
@@ -118,6 +126,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     /// - Parameter promise: it succeeds when the socket has taken the message.
     func send(_ message: [UInt8], promise: EventLoopPromise<Void>? = nil) {
         guard let context, !hasEnded else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
+        record?.bytes += message.count
         let frames = FrameSplitter.frames(of: message)
         for (index, frame) in frames.enumerated() {
             context.write(
@@ -201,6 +210,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private func end() {
         guard !hasEnded else { return }
         hasEnded = true
+        if let record { loopState.ended(record) }
+        record = nil
         ping?.cancel()
         ping = nil
         held.release(heldBytes)

@@ -95,7 +95,7 @@ struct SocketUpgrade {
         state.end(former: parameters.former)
         let owner: any SocketOwner =
             parameters.takenOver.map { SwitchedSocket(state, $0, host: host) } ?? SocketSession(state, client)
-        let socket = SocketConnection(state, owner, from: address)
+        let socket = SocketConnection(state, owner, head, from: address)
         try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
         try pipeline.addHandler(socket)
     }

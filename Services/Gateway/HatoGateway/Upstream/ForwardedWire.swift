@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import NIOCore
+import Synchronization
 
 /// What hears of a connection that speaks for a client: on its event loop, and never inside a call of the owner.
 protocol ForwardedWireOwner: AnyObject {
@@ -28,6 +29,8 @@ extension ForwardedWireOwner {
 struct ServiceLink: Sendable {
     var connector: RPCWireConnector
     var forwardKey: String
+    /// The connections that are open, of all event loops.
+    let openWires = OpenWires()
 
     /// Begins to connect, on this event loop.
     ///
@@ -37,6 +40,14 @@ struct ServiceLink: Sendable {
     }
 }
 
+/// How many connections to a service are open. Any thread calls.
+final class OpenWires: Sendable {
+    private let open = Atomic(0)
+
+    var count: Int { open.load(ordering: .relaxed) }
+    func change(by change: Int) { open.wrappingAdd(change, ordering: .relaxed) }
+}
+
 /// A connection to a service that was declared to speak for others (`session.forward`) before its first call.
 ///
 /// Its owner keeps it, and closes it.
@@ -44,6 +55,7 @@ final class ForwardedWire {
     private var wire: RPCWire?
     private var owner: (any ForwardedWireOwner)?
     private var declaration: UInt64?
+    private let openWires: OpenWires
     private(set) var isOpen = false
     /// The service refuses to let the gateway speak for others.
     private var refusal: RPCError?
@@ -51,7 +63,8 @@ final class ForwardedWire {
     fileprivate init(
         _ link: ServiceLink, on loop: any EventLoop, for client: String?, _ owner: any ForwardedWireOwner
     ) {
-        self.owner = owner
+        (self.owner, openWires) = (owner, link.openWires)
+        openWires.change(by: 1)
         let wire = link.connector.connect(on: loop, self)
         self.wire = wire
         declaration = wire.send(Session.Forward.method, params: link.declaration(for: client).span)
@@ -96,6 +109,7 @@ extension ForwardedWire: RPCWireDelegate {
     func wireBecameWritable(_ wire: RPCWire) { owner?.wireBecameWritable(self) }
 
     func wireEnded(_ wire: RPCWire, _ end: RPCWireEnd, unanswered: [UInt64]) {
+        openWires.change(by: -1)
         let owner = owner
         self.owner = nil
         self.wire = nil

@@ -38,6 +38,17 @@ final class Upstream {
         }
     }
 
+    /// The connections to all services that are open, of all event loops.
+    var openWires: Int {
+        [links.messages, links.auth, links.notifier].reduce(0) { $0 + ($1?.openWires.count ?? 0) }
+    }
+
+    /// Those of each service, by its name.
+    var shared: [(service: String, wires: SharedWires)] {
+        [("messages", sharedMessages), ("auth", sharedAuth), ("notifier", sharedNotifier)]
+            .compactMap { service, wires in wires.map { (service, $0) } }
+    }
+
     /// Calls `then` when the database of a namespace may be used: an emulator makes it.
     func prepare(_ database: DatabaseName, then: @escaping () -> Void) {
         guard let namespaces else { return then() }

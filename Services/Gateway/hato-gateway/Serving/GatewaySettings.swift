@@ -35,10 +35,21 @@ enum GatewaySettings {
                 Setting(
                     "admin-key-file", .file, shared: true,
                     help: "file with the administrator key, with which an emulator acts for its clients"),
-                trustedProxies, origins, ServeSettings.eventLoops,
-            ] + ServeSettings.peerTLS + GatewayLimits.all.map { Setting($0) },
+                trustedProxies, origins, accessLog, ServeSettings.eventLoops,
+            ] + [ServeSettings.memory] + ServeSettings.peerTLS + limits,
         // A client's socket has a connection to messages: two open files.
         servers: 2)
+
+    /// The limits, of which those of bytes follow from `memory-bytes`. Two event loops hold half of it at most.
+    private static let limits = GatewayLimits.all.map { limit in
+        let setting = Setting(limit)
+        return memory[limit.name].map { setting.following($0) } ?? setting
+    }
+    private static let memory = [
+        "held-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
+        "held-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 6),
+        "call-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
+    ]
 
     private static let trustedProxies = Setting(
         "trusted-proxies", .text, default: "",
@@ -48,6 +59,9 @@ enum GatewaySettings {
         "origins", .text, default: "",
         help: "origins of the pages whose scripts may call the gateway, such as https://chat.example.com; any when "
             + "empty")
+
+    static let accessLog = Setting(
+        "access-log", .flag, default: "true", help: "log a line for each request, without its query")
 
     /// Sets which proxies and pages the gateway trusts. Throws `SettingsError`.
     static func setTrust(_ settings: Settings, of configuration: inout GatewayConfiguration) throws {

@@ -28,11 +28,13 @@ struct RunningGateway: RunningService {
         configuration.limits = settings.limits(GatewayLimits.self)
         configuration.limits.connectionsMax = start.connectionsMax(wanted: configuration.limits.connectionsMax)
         try GatewaySettings.setTrust(settings, of: &configuration)
+        configuration.logsRequests = settings.flag(GatewaySettings.accessLog.name)
         configuration.accounts = try GatewaySettings.accounts(start)
         configuration.emulator = try GatewaySettings.emulator(start)
         configuration.namespaces = try GatewaySettings.namespaces(settings)
         do {
             let server = try await GatewayServer.start(configuration, logger: start.logger)
+            start.beforeScrape { await server.refreshFigures() }
             return RunningGateway(server: server, isEmulator: configuration.emulator != nil)
         } catch let error as GatewayStartError {
             throw SettingsError("setting emulator: \(error)")
