@@ -1,5 +1,5 @@
-# One image per service: docker build --target auth|messages|notifier . They share the stage `build`, which compiles all
-# three: build one first, and the others take it from the cache (make images).
+# One image per service: docker build --target auth|messages|notifier|gateway . They share the stage `build`, which
+# compiles all four: build one first, and the others take it from the cache (make images).
 FROM docker.io/library/swift:6.3-bookworm AS build
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends binutils libargon2-dev libcrypt-dev librocksdb-dev libssl-dev \
@@ -27,7 +27,7 @@ COPY Services Services
 # in a target of their own, `symbols`: no running program reads them, and they are half of a binary.
 RUN tar -xf /dependencies.tar && mkdir /out /symbols \
  && export HATO_TARGETS=services PKG_CONFIG_PATH="$(scripts/static-libraries)" \
- && for product in hato-auth hato-messages hato-notifier; do \
+ && for product in hato-auth hato-messages hato-notifier hato-gateway; do \
       swift build -c release --static-swift-stdlib -Xlinker --build-id --product $product \
       && objcopy --only-keep-debug .build/release/$product /symbols/$product.debug \
       && strip --strip-all -o /out/$product .build/release/$product \
@@ -38,17 +38,21 @@ RUN tar -xf /dependencies.tar && mkdir /out /symbols \
 FROM scratch AS symbols
 COPY --from=build /symbols /
 
-FROM docker.io/library/debian:bookworm-slim AS service
+FROM docker.io/library/debian:bookworm-slim AS program
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends libstdc++6 libjemalloc2 ca-certificates tzdata \
  && rm -rf /var/lib/apt/lists/* \
- && groupadd --gid 10001 hato && useradd --uid 10001 --gid hato --no-create-home --shell /usr/sbin/nologin hato \
- && install -d -m 1777 /data
+ && groupadd --gid 10001 hato && useradd --uid 10001 --gid hato --no-create-home --shell /usr/sbin/nologin hato
+USER 10001:10001
+STOPSIGNAL SIGTERM
+
+FROM program AS service
+USER root
+RUN install -d -m 1777 /data
 USER 10001:10001
 # Any user that HATO_USER names may make a folder in the volume; the service makes its own, which only its user can
 # read.
 VOLUME /data
-STOPSIGNAL SIGTERM
 
 # Each image runs its binary once: an image without a needed library is not built.
 FROM service AS auth
@@ -74,3 +78,13 @@ EXPOSE 7703
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-notifier", "health", "--server", "127.0.0.1:7703"]
 ENTRYPOINT ["hato-notifier"]
 CMD ["serve", "--data", "/data/notifier", "--host", "0.0.0.0", "--auth", "auth:7701", "--messages", "messages:7702"]
+
+# It has no data.
+FROM program AS gateway
+COPY --from=build /out/hato-gateway /usr/local/bin/
+RUN hato-gateway --help >/dev/null
+EXPOSE 7700
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-gateway", "health", "--server", "127.0.0.1:7700"]
+ENV HATO_GATEWAY_AUTH=auth:7701 HATO_GATEWAY_MESSAGES=messages:7702 HATO_GATEWAY_NOTIFIER=notifier:7703
+ENTRYPOINT ["hato-gateway"]
+CMD ["serve", "--host", "0.0.0.0"]

@@ -24,11 +24,12 @@ endif
 
 .PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets images pages clean
 
-run: setup allocator ## build everything and start the three services on the embedded store
-	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
+run: setup allocator ## build everything and start the services and the gateway on the embedded store
+	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier hato-gateway; do \
 	  $(SWIFT) build $(SWIFT_FLAGS) $(RELEASE_FLAGS) --product $$product || exit 1; done
 	@echo "Binaries: $$($(SWIFT) build -c release --show-bin-path)"
 	@echo "Data:     $(DATA) (delete the folder to start anew)"
+	@echo "Gateway:  http://127.0.0.1:7700 speaks Firebase's protocols: Services/Gateway/README.md"
 	@echo "Next:     open a second terminal and paste the session of README.md. Stop with control-C."
 	exec "$$($(SWIFT) build -c release --show-bin-path)/hato-dev" --data "$(DATA)"
 
@@ -86,7 +87,7 @@ secrets: ## the administrator key of compose.yaml, and a key for each service th
 
 images: ## the images of compose.yaml; COMPOSE=podman-compose where there is no Docker
 	$(COMPOSE) build auth
-	$(COMPOSE) build messages notifier
+	$(COMPOSE) build messages notifier gateway
 
 pages: ## write each service's METHODS.md and SETTINGS.md from its declarations
 	HATO_WRITE_PAGES=1 $(SWIFT) test --filter 'Tidy.(MethodPages|SettingsPages)'

@@ -184,9 +184,8 @@ let package = Package(
         command(
             "hato-dev", in: "Services/Dev",
             [
-                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoFetch", "HatoIdentity", "HatoModel", "HatoRPC",
-                "HatoStorage",
-                "HatoRocksDB", "HatoRuntime", argumentParser, logging,
+                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoFetch", "HatoFirebase", "HatoGateway", "HatoIdentity",
+                "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoRuntime", argumentParser, logging,
             ], embedding: ["Rules/chat.rules.json"]),
 
         // Tests.

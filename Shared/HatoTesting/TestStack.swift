@@ -21,6 +21,8 @@ public final class TestStack: Sendable {
 
     /// The key that makes a caller an administrator.
     public let administratorKey: String
+    /// Where the gateway listens for clients of Firebase, such as `127.0.0.1:7700`.
+    public let gateway: String
     /// The ready line of the stack.
     public let announcement: JSONObject
     private let addresses: [Service: RPCClientConfiguration]
@@ -35,7 +37,7 @@ public final class TestStack: Sendable {
         _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> TestStack {
         guard let path = executable ?? StackExecutable.path else { throw TestStackError.notFound }
-        let ports = Service.allCases.flatMap { ["--\($0.rawValue)-port", "0"] }
+        let ports = (Service.allCases.map(\.rawValue) + ["gateway"]).flatMap { ["--\($0)-port", "0"] }
         let life = arguments.contains("--data") ? [] : ["--ephemeral"]
         let process = try StackProcess(path, life + ["--exit-with-stdin"] + ports + arguments)
         do {
@@ -72,6 +74,7 @@ public final class TestStack: Sendable {
             addresses[service] = RPCClientConfiguration(address: text)
         }
         self.addresses = addresses
+        gateway = ready["gateway"]?.string ?? ""
         guard let file = ready["adminKeyFile"]?.string, let text = try? String(contentsOfFile: file, encoding: .utf8),
             let key = text.split(separator: "\n").first
         else { throw TestStackError.badReadyLine(EncodedJSON(.object(ready)).text) }

@@ -51,7 +51,7 @@ class Server:
                 self.without_cgroup = str(error)
         command = [self.program, "--data", f"{self.folder}/data", "--memory-bytes", str(MEMORY_BYTES),
                    "--exit-with-stdin"]
-        for service in SERVICES:
+        for service in (*SERVICES, "gateway"):
             command += [f"--{service}-port", "0"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(

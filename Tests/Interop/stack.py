@@ -10,7 +10,8 @@ class Stack:
         self.arguments = arguments
 
     def __enter__(self):
-        ports = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0"]
+        ports = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0",
+                 "--gateway-port", "0"]
         command = [os.environ["HATO_DEV"], "--ephemeral", "--exit-with-stdin", *ports, *self.arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

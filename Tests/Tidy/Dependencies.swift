@@ -47,9 +47,8 @@ import Testing
             "HatoRocksDB", "HatoRuntime", "HatoStorage",
         ],
         "Services/Dev/hato-dev": [
-            "HatoAuth", "HatoFetch", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC",
-            "HatoRocksDB",
-            "HatoRuntime", "HatoStorage",
+            "HatoAuth", "HatoFetch", "HatoFirebase", "HatoGateway", "HatoIdentity", "HatoMessages", "HatoModel",
+            "HatoNotifier", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
         ],
     ]
 

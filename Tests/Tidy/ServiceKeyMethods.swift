@@ -19,4 +19,15 @@ import Testing
             #expect(page.contains("{name: \(service), key: …, methods: [\(list)]}"))
         }
     }
+
+    /// Each service lists the gateway's key, which gives it no right to any method.
+    @Test func theGatewayMayForwardToEachService() throws {
+        let (script, compose) = (try repository.text("scripts/make-secrets"), try repository.text("compose.yaml"))
+        #expect(script.contains("*\" gateway\") rights=\"forward: true\" ;;"))
+        for service in ["auth", "messages", "notifier"] {
+            #expect(script.contains("\(service)-callers.yaml"))
+            #expect(compose.contains("HATO_SERVICE_KEYS_FILE: /run/secrets/\(service)-callers\n"))
+            #expect(compose.contains("/\(service)-callers.yaml\""))
+        }
+    }
 }

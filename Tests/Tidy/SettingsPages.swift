@@ -48,6 +48,15 @@ import Testing
             "\(page.path): run make pages, which sets HATO_WRITE_PAGES")
     }
 
+    @Test func composeNamesSettingsOfTheGatewayThatExist() throws {
+        let names = GatewaySettings.process.resolver.declared.map(\.name)
+        let text = try Repository().text("compose.yaml")
+        let variables = text.matches(of: #/(?m)^ +HATO_GATEWAY_([A-Z_]+):/#).map { match in
+            match.1.lowercased().replacing("_", with: "-")
+        }
+        #expect(variables.count >= 5 && variables.allSatisfy(names.contains), "\(variables)")
+    }
+
     @Test func composePassesEverySettingOfMails() throws {
         let lines = try Repository().text("compose.yaml").split(separator: "\n")
         let passed = lines.map { $0.trimmingCharacters(in: .whitespaces) }

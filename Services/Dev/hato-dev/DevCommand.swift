@@ -6,7 +6,7 @@ import HatoRuntime
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-dev",
-        abstract: "Starts auth, messages and notifier in one process, for a laptop or a test run.",
+        abstract: "Starts auth, messages, notifier and the gateway in one process, for a laptop or a test run.",
         discussion: "Settings:\n\(DevSettings.process.resolver.help)")
 
     @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")

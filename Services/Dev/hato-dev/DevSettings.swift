@@ -7,7 +7,8 @@ import HatoRuntime
 
 /// The settings of `hato-dev`.
 enum DevSettings {
-    static let process = ServiceProcess(service: "dev", declared: declared, servers: 3)
+    /// Three services, and the gateway, of which each socket takes two open files.
+    static let process = ServiceProcess(service: "dev", declared: declared, servers: 5)
 
     private static var declared: [Setting] {
         let own = [
@@ -18,6 +19,7 @@ enum DevSettings {
             port("auth", 7701),
             port("messages", 7702),
             port("notifier", 7703),
+            port("gateway", 7700),
             Setting(
                 "rules", .file,
                 help: "security rules for the default database, set at every start: a file, or chat for those of a chat"

@@ -1,6 +1,7 @@
 import Foundation
 import HatoAuth
 import HatoFetch
+import HatoGateway
 import HatoIdentity
 import HatoMessages
 import HatoModel
@@ -17,6 +18,7 @@ struct DevStack: RunningService {
     private let auth: AuthServer
     private let messages: MessagesPart
     private let notifier: NotifierServer
+    private let gateway: GatewayServer
     private let stores: Stores
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
@@ -39,15 +41,18 @@ struct DevStack: RunningService {
             let authAddress = ServiceAddress(host: auth.host, port: auth.port)
             let messages = try await MessagesPart(parts, auth: authAddress, rules: rules)
             let notifier = try await parts.startNotifier(auth: authAddress, messages: messages.address)
+            let gateway: GatewayServer
             do {
                 try await triggers.set(
                     at: RPCClientConfiguration(host: notifier.host, port: notifier.port)
                         .with(credential: try folder.administratorKey()))
+                gateway = try await parts.startGateway(messages: messages.address)
             } catch {
                 await notifier.shutdown(grace: .zero)
                 throw error
             }
-            return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier, stores: stores)
+            return DevStack(
+                folder: folder, auth: auth, messages: messages, notifier: notifier, gateway: gateway, stores: stores)
         } catch {
             folder.leave()
             throw error
@@ -59,6 +64,7 @@ struct DevStack: RunningService {
             "auth": .string("\(ServiceAddress(host: auth.host, port: auth.port))"),
             "messages": .string("\(messages.address)"),
             "notifier": .string("\(ServiceAddress(host: notifier.host, port: notifier.port))"),
+            "gateway": .string("\(ServiceAddress(host: gateway.host, port: gateway.port))"),
             "adminKeyFile": .string(folder.administratorKeyFile),
         ]
     }
@@ -67,6 +73,7 @@ struct DevStack: RunningService {
     func shutdown(grace: Duration) async {
         let end = ContinuousClock.now + grace
         func left() -> Duration { max(.zero, ContinuousClock.now.duration(to: end)) }
+        await gateway.shutdown(grace: left() / 4)
         await notifier.shutdown(grace: left() / 3)
         await messages.shutdown(grace: left() / 2)
         await auth.shutdown(grace: left())
@@ -166,6 +173,7 @@ struct DevStack: RunningService {
                 messages: RPCClientConfiguration(host: messages.host, port: messages.port), administratorKeys: keys)
             configuration.identity = IdentityConfiguration(
                 project: start.settings["project"], keysFile: folder.keysFile("notifier"))
+            configuration.identity.serviceKeys = try serviceKeys.ofNotifier(keys)
             (configuration.messagesKey, configuration.authKey) = (serviceKeys.notifier, serviceKeys.notifier)
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = try backupFolder("notifier")

@@ -80,7 +80,9 @@ final class FaultStack: Sendable {
         (self.programs, self.ports) = (programs, ports)
     }
 
-    private static let anyPorts = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0"]
+    private static let anyPorts = [
+        "--auth-port", "0", "--messages-port", "0", "--notifier-port", "0", "--gateway-port", "0",
+    ]
 
     /// The files of keys of three services.
     private struct KeyFiles {

@@ -1,5 +1,6 @@
 import Foundation
 import HatoModel
+import HatoRPC
 import HatoTesting
 import Testing
 
@@ -142,5 +143,24 @@ struct GatewayOperations {
         #expect(health.code == 0 && health.output["services"] == ["messages": "refused"], "\(health.text)")
         await gateway.stop()
         await messages.stop()
+    }
+
+    /// As a test suite of an app for Firebase uses the stack.
+    @Test func theThrowAwayStackHasAGateway() async throws {
+        try await TestStack.run { stack in
+            let (address, token) = (stack.gateway, try await stack.newUser().idToken)
+            let put = try await Blocking.run {
+                let socket = try PlainSocket(address)
+                let response = try HTTPResponseText.of("PUT /a.json?auth=\(token)", body: "\"鳩\"", on: socket)
+                #expect(try HTTPResponseText.of("GET /a.json", on: socket).status == 401)
+                return response
+            }
+            #expect(put.status == 200 && put.body == "\"鳩\"")
+            let messages = stack.client(.messages, as: .administrator)
+            #expect(try await messages.call(Messages.Get(path: try TreePath("/a"))).value == "鳩")
+            await messages.close()
+            let health = try await Executable.run("hato-gateway", ["health", "--server", address])
+            #expect(health.code == 0 && health.output["status"] == "ready", "\(health.text)")
+        }
     }
 }

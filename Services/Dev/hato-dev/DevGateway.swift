@@ -1,0 +1,30 @@
+import Foundation
+import HatoFirebase
+import HatoGateway
+import HatoModel
+import HatoRPC
+import HatoRuntime
+
+extension DevStack.Parts {
+    /// Firebase's protocols in front of the services of this process. Throws `RPCServerError` when it cannot listen.
+    func startGateway(messages: ServiceAddress) async throws -> GatewayServer {
+        var configuration = GatewayConfiguration(
+            messages: RPCClientConfiguration(host: messages.host, port: messages.port), forwardKey: serviceKeys.gateway,
+            now: { Int64(Date().timeIntervalSince1970 * 1_000) })
+        let settings = start.settings
+        configuration.host = settings["host"]
+        configuration.port = settings.integer("gateway-port")
+        configuration.loops = settings.integer(ServeSettings.eventLoops.name)
+        configuration.namespaces = NamespaceTable(project: settings["project"])
+        configuration.logsRequests = false
+        configuration.limits.connectionsMax = start.connectionsMax(wanted: configuration.limits.connectionsMax)
+        // The gateway has a share of the memory of requests.
+        let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
+        let bytes = MemoryDerivation(.requests, dividedBy: 8).value(in: plan)
+        (configuration.limits.heldBytesMax, configuration.limits.callBytesMax) = (bytes, bytes)
+        configuration.limits.heldBytesPerAddressMax = bytes
+        let server = try await GatewayServer.start(configuration, logger: logger("gateway"))
+        start.beforeScrape { await server.refreshFigures() }
+        return server
+    }
+}
