@@ -20,6 +20,7 @@ import Testing
                 ]
             ],
             "validSince": "1795000000", "disabled": false, "lastLoginAt": "1795000000123", "createdAt": "1795000000000",
+            "lastRefreshAt": "2026-11-18T11:06:40.123Z",
         ]
         #expect(trial.json == ["kind": "identitytoolkit#GetAccountInfoResponse", "users": [user]])
     }
