@@ -167,6 +167,13 @@ final class ServingProgram: Sendable {
     /// Of a program that has ended.
     var exitCode: Int32? { running.withLock { $0.process.isRunning ? nil : $0.process.terminationStatus } }
 
+    /// Blocks until the program has ended.
+    func waitForExitCode() -> Int32 {
+        let process = running.withLock { $0.process }
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
     /// Sends a signal.
     func send(_ signal: Int32) { running.withLock { _ = kill($0.process.processIdentifier, signal) } }
 

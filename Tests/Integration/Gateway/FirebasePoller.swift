@@ -17,6 +17,8 @@ final class FirebasePoller: FirebaseClient {
     private var waiting: PlainSocket?
     private var queue: [JSONValue] = []
     private var nextResponse = 0
+    /// Responses that came before an earlier one: requests overtake each other.
+    private var responses: [Int: [JSONValue]] = [:]
     private var nextSegment = 0
     private var arePollsClosed = false
     private var socket: FirebaseSocket?
@@ -118,12 +120,14 @@ final class FirebasePoller: FirebaseClient {
         guard response.status == 200 else { throw DeadlineExceeded("a script: \(response)") }
         for line in response.body.split(separator: "\n") {
             if line.hasPrefix("pRTLPCB("), let comma = line.firstIndex(of: ",") {
-                let number = Int(line[..<comma].dropFirst("pRTLPCB(".count))
-                guard number == nextResponse, line.hasSuffix(");") else {
-                    throw DeadlineExceeded("the response \(nextResponse): \(line.prefix(100))")
+                guard let number = Int(line[..<comma].dropFirst("pRTLPCB(".count)), number >= nextResponse,
+                    responses[number] == nil, line.hasSuffix(");")
+                else { throw DeadlineExceeded("the response \(nextResponse): \(line.prefix(100))") }
+                responses[number] = try JSONParser.parse(String(line[line.index(after: comma)...].dropLast(2))).array
+                while let messages = responses.removeValue(forKey: nextResponse) {
+                    queue += messages
+                    nextResponse += 1
                 }
-                nextResponse += 1
-                queue += try JSONParser.parse(String(line[line.index(after: comma)...].dropLast(2))).array ?? []
             } else if line.hasPrefix("pLPCommand('close'") {
                 arePollsClosed = true
             }

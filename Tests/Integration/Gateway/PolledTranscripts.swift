@@ -26,7 +26,7 @@ struct PolledTranscripts {
     @Test func thereAreTranscripts() { #expect(Self.names.count >= 3) }
 
     /// Clients that poll are given up soon. Their requests go to different event loops.
-    private static let options = ["--poll-idle-ms-max", "5000", "--event-loops", "3"]
+    private static let options = ["--poll-idle-ms-max", "5000", "--poll-ms-max", "1000", "--event-loops", "3"]
 
     @Test(arguments: names, [FirebaseTransport.polls, .switched])
     func theGatewayRespondsAsInTheTranscript(name: String, transport: FirebaseTransport) async throws {
