@@ -93,4 +93,4 @@ pages: ## write each service's METHODS.md and SETTINGS.md from its declarations
 	HATO_WRITE_PAGES=1 $(SWIFT) test --filter 'Tidy.(MethodPages|SettingsPages)'
 
 clean:
-	rm -rf .build Benchmarks/.build .venv-interop
+	rm -rf .build Benchmarks/.build .venv-interop .venv-interop-pyrebase
