@@ -7,11 +7,26 @@ import HatoRuntime
 
 extension DevStack.Parts {
     /// Firebase's protocols in front of the services of this process. Throws `RPCServerError` when it cannot listen.
-    func startGateway(messages: ServiceAddress) async throws -> GatewayServer {
+    ///
+    /// - Parameters:
+    ///   - messages: where messages listens.
+    ///   - auth: where auth listens.
+    ///   - notifier: where the notifier listens.
+    func startGateway(
+        messages: ServiceAddress, auth: ServiceAddress, notifier: ServiceAddress
+    ) async throws -> GatewayServer {
+        func client(_ service: ServiceAddress) -> RPCClientConfiguration {
+            RPCClientConfiguration(host: service.host, port: service.port)
+        }
         var configuration = GatewayConfiguration(
-            messages: RPCClientConfiguration(host: messages.host, port: messages.port), forwardKey: serviceKeys.gateway,
+            messages: client(messages), forwardKey: serviceKeys.gateway,
             now: { Int64(Date().timeIntervalSince1970 * 1_000) })
         let settings = start.settings
+        (configuration.auth, configuration.notifier) = (client(auth), client(notifier))
+        configuration.accounts = AccountsConfiguration(auth: client(auth), project: settings["project"])
+        if settings.flag("emulator") {
+            configuration.emulator = EmulatorConfiguration(administratorKey: try folder.administratorKey())
+        }
         configuration.host = settings["host"]
         configuration.port = settings.integer("gateway-port")
         configuration.loops = settings.integer(ServeSettings.eventLoops.name)

@@ -21,6 +21,10 @@ enum DevSettings {
             port("notifier", 7703),
             port("gateway", 7700),
             Setting(
+                "emulator", .flag, default: "false",
+                help: "let the gateway take the words of Firebase's emulators, by which every client may be an "
+                    + "administrator"),
+            Setting(
                 "rules", .file,
                 help: "security rules for the default database, set at every start: a file, or chat for those of a chat"
             ),

@@ -46,7 +46,9 @@ struct DevStack: RunningService {
                 try await triggers.set(
                     at: RPCClientConfiguration(host: notifier.host, port: notifier.port)
                         .with(credential: try folder.administratorKey()))
-                gateway = try await parts.startGateway(messages: messages.address)
+                gateway = try await parts.startGateway(
+                    messages: messages.address, auth: authAddress,
+                    notifier: ServiceAddress(host: notifier.host, port: notifier.port))
             } catch {
                 await notifier.shutdown(grace: .zero)
                 throw error

@@ -75,8 +75,4 @@ final class GatewayMetrics: Sendable {
         self.heldBytes.record(heldBytes)
         self.wires.record(wires)
     }
-
-    func pollingSessionsChanged(by change: Int) {
-        polls.record(pollCount.wrappingAdd(change, ordering: .relaxed).newValue)
-    }
 }

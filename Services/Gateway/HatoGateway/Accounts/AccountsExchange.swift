@@ -33,17 +33,19 @@ final class AccountsExchange: HTTPExchange {
     private let client: Client
     private let connection: HTTPConnection
     private var exchange: AccountExchange?
+    private let held: HeldBytes
     private var heldBytes = 0
     private var hasEnded = false
     private var deadline: Scheduled<Void>?
 
     init(_ router: AccountsRouter, _ request: Request, _ client: Client, _ connection: HTTPConnection) {
         (self.router, self.request, self.client, self.connection) = (router, request, client, connection)
+        held = router.held.of(client.address)
     }
 
     func received(_ body: ByteBuffer) {
         guard exchange == nil, !hasEnded else { return }
-        guard router.held.change(by: body.readableBytes) else {
+        guard held.change(by: body.readableBytes) else {
             return respond(AccountResponse.outage(retryAfterSeconds: 1))
         }
         heldBytes += body.readableBytes
@@ -114,7 +116,7 @@ final class AccountsExchange: HTTPExchange {
         deadline?.cancel()
         exchange = nil
         request.request.body = []
-        router.held.release(heldBytes)
+        held.release(heldBytes)
         heldBytes = 0
     }
 }

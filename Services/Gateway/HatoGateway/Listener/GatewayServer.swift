@@ -56,7 +56,8 @@ public final class GatewayServer: Sendable {
         do {
             let channel = try await bootstrap(group, loops, configuration.limits, tls)
                 .bind(host: configuration.host, port: configuration.port).get()
-            return GatewayServer(group, channel, loops, shared)
+            return GatewayServer(
+                group, channel, loops, shared, fixedSettings: configuration.emulator?.fixedSettings ?? [])
         } catch {
             try? await group.shutdownGracefully()
             await shared.accessLog?.stop()
@@ -67,12 +68,12 @@ public final class GatewayServer: Sendable {
 
     private init(
         _ group: MultiThreadedEventLoopGroup, _ channel: any Channel, _ loops: [NIOLoopBound<LoopState>],
-        _ shared: SharedParts
+        _ shared: SharedParts, fixedSettings: [String]
     ) {
         (self.group, self.channel, self.loops, self.shared) = (group, channel, loops, shared)
         host = channel.localAddress?.ipAddress ?? ""
         port = channel.localAddress?.port ?? 0
-        fixedSettings = configuration.emulator?.fixedSettings ?? []
+        self.fixedSettings = fixedSettings
     }
 
     private static func bootstrap(
