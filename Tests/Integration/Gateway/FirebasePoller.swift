@@ -13,6 +13,8 @@ final class FirebasePoller: FirebaseClient {
     let password: String
     private let sockets: [PlainSocket]
     private var turn = 0
+    /// Of the last request, counted from 1.
+    private var serial = 1
     /// The connection of the request that has no response yet.
     private var waiting: PlainSocket?
     private var queue: [JSONValue] = []
@@ -48,8 +50,8 @@ final class FirebasePoller: FirebaseClient {
     // MARK: Sending
 
     func send(_ text: String) throws {
-        if let socket, !Self.isEnd(text) { return try socket.send(text) }
-        try send(segments: Self.segments(of: text))
+        if let socket { return try socket.send(text) }
+        try send(together: [text])
     }
 
     /// The base64url of a message with dots for padding, in pieces.
@@ -61,12 +63,16 @@ final class FirebasePoller: FirebaseClient {
         }
     }
 
-    private func send(segments: [String]) throws {
-        var rest = segments[...]
+    /// Sends messages whose segments share polls.
+    func send(together texts: [String]) throws {
+        var rest = texts.flatMap { text in
+            let segments = Self.segments(of: text)
+            return segments.map { (count: segments.count, data: $0) }
+        }[...]
         while !rest.isEmpty, !arePollsClosed {
             var query = ""
-            for (index, data) in rest.prefix(8).enumerated() {
-                query += "&seg\(index)=\(nextSegment)&ts\(index)=\(segments.count)&d\(index)=\(data)"
+            for (index, segment) in rest.prefix(8).enumerated() {
+                query += "&seg\(index)=\(nextSegment)&ts\(index)=\(segment.count)&d\(index)=\(segment.data)"
                 nextSegment += 1
             }
             rest = rest.dropFirst(8)
@@ -79,7 +85,9 @@ final class FirebasePoller: FirebaseClient {
         guard !arePollsClosed else { return }
         let older = waiting
         turn = (turn + 1) % sockets.count
-        try sockets[turn].send(Array("GET /.lp?\(names)&ser=\(turn)\(query) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+        serial += 1
+        let head = "GET /.lp?\(names)&ser=\(serial)\(query) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        try sockets[turn].send(Array(head.utf8))
         waiting = sockets[turn]
         if let older { try take(try HTTPResponseText(next: older)) }
     }
@@ -137,7 +145,11 @@ final class FirebasePoller: FirebaseClient {
     // MARK: The switch and the end
 
     /// A socket takes the session over, as the JS SDK does it. What `between` sends goes over polls.
-    func switchToSocket(_ stack: GatewayStack, session: String, between: () throws -> Void = {}) throws {
+    ///
+    /// - Parameter last: a message that goes over polls together with the end.
+    func switchToSocket(
+        _ stack: GatewayStack, session: String, behind last: String? = nil, between: () throws -> Void = {}
+    ) throws {
         let socket = try FirebaseSocket(stack, target: "/.ws?v=5&ns=hato&s=\(session)")
         func expect(_ type: String) throws {
             let message = try socket.message()
@@ -152,12 +164,11 @@ final class FirebasePoller: FirebaseClient {
             try expect("o")
         }
         try socket.send(#"{"t":"c","d":{"t":"a","d":{}}}"#)
-        try send(Self.end)
+        try send(together: (last.map { [$0] } ?? []) + [Self.end])
         self.socket = socket
     }
 
     private static let end = #"{"t":"c","d":{"t":"n","d":{}}}"#
-    private static func isEnd(_ text: String) -> Bool { text == end }
 
     func cut() {
         for socket in sockets { socket.end() }

@@ -150,6 +150,22 @@ struct GatewayPolling {
         }
     }
 
+    /// A large message and another one come with one poll, and in the switch behind one.
+    @Test func largeMessagesAreFollowedByOthersInOnePoll() async throws {
+        try await GatewayStack.run(rules: Self.rules, ["--event-loops", "3"]) { stack in
+            let (poller, session) = try Self.poller(stack)
+            func put(_ number: Int, _ path: String, _ value: String) -> String {
+                #"{"t":"d","d":{"r":\#(number),"a":"p","b":{"p":"\#(path)","d":"\#(value)"}}}"#
+            }
+            let large = String(repeating: "x", count: 3_150_000)
+            try poller.send(together: [put(1, "/large", large), put(2, "/small", "a")])
+            for number in 1...2 { #expect(try poller.response(to: number)?["s"] == "ok") }
+            try poller.switchToSocket(stack, session: session, behind: put(3, "/large", large + "y"))
+            try poller.request(4, "p", Self.set("/small", "b"))
+            for number in 3...4 { #expect(try poller.response(to: number)?["s"] == "ok") }
+        }
+    }
+
     // MARK: Bad input
 
     @Test func wrongRequestsGetTheirResponseAndDisturbNoSession() async throws {

@@ -16,4 +16,17 @@ public struct PollLimits: Sendable, Hashable {
     public var switchBytesMax = 1 << 20
 
     public init() {}
+
+    /// Bytes of messages that the session does not take yet, above which no further one may come.
+    ///
+    /// All that waited on a socket comes at once, behind a large message of the last poll.
+    public var untakenBytesMax: Int { segmentBytesMax + switchedBytesMax(Self.messageBytesMax) + Self.messageBytesMax }
+
+    /// Bytes of messages that may wait on a socket for the end of the polls: what is read until the socket is paused.
+    func switchedBytesMax(_ messageBytesMax: Int) -> Int {
+        switchBytesMax + 2 * (messageBytesMax + ReceivedMessage.besidesBytes)
+    }
+
+    /// Bytes of one message; a larger one becomes `oversized`.
+    public static let messageBytesMax = 16 << 20
 }

@@ -6,11 +6,14 @@ public enum ReceivedMessage: Sendable, Hashable {
     /// searched, so that it gets a response (spec realtime-database §8.2).
     case oversized(start: [UInt8], end: [UInt8])
 
-    /// How many bytes are kept of it.
+    /// What each message takes in memory besides its text. Without it, empty messages would count nothing.
+    static let besidesBytes = 64
+
+    /// How many bytes it takes in memory.
     public var bytes: Int {
         switch self {
-        case .whole(let bytes): bytes.count
-        case .oversized(let start, let end): start.count + end.count
+        case .whole(let bytes): Self.besidesBytes + bytes.count
+        case .oversized(let start, let end): Self.besidesBytes + start.count + end.count
         }
     }
 }

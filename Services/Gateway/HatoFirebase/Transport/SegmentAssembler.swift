@@ -45,13 +45,15 @@ public struct SegmentAssembler: Sendable {
     private var rest: [UInt8] = []
 
     /// - Parameter messageBytesMax: bytes of one message; a larger one becomes `oversized`.
-    public init(_ limits: PollLimits = PollLimits(), messageBytesMax: Int = 16 << 20) {
+    public init(_ limits: PollLimits = PollLimits(), messageBytesMax: Int = PollLimits.messageBytesMax) {
         self.limits = limits
         self.messageBytesMax = messageBytesMax
     }
 
     /// Bytes that are kept for messages that are not complete.
-    public var heldBytes: Int { waitingBytes + (message?.collector.count ?? 0) + rest.count }
+    public var heldBytes: Int {
+        waitingBytes + waiting.count * ReceivedMessage.besidesBytes + (message?.collector.count ?? 0) + rest.count
+    }
 
     /// Takes the segments of one request and returns the messages that they complete. Throws `Failure`.
     public mutating func received(_ segments: [Segment]) throws(Failure) -> [ReceivedMessage] {

@@ -72,10 +72,10 @@ public struct TransportSwitch: Sendable {
     ///   - host: the Host of the client's request.
     ///   - limits: `switchBytesMax` is used.
     ///   - messageBytesMax: bytes of one message on a socket.
-    public init(host: String, limits: PollLimits = PollLimits(), messageBytesMax: Int = 16 << 20) {
+    public init(host: String, limits: PollLimits = PollLimits(), messageBytesMax: Int = PollLimits.messageBytesMax) {
         self.host = host
         heldBytesWanted = limits.switchBytesMax
-        heldBytesMax = limits.switchBytesMax + 2 * messageBytesMax
+        heldBytesMax = limits.switchedBytesMax(messageBytesMax)
     }
 
     /// Whether the socket should be read on; when not, messages that were read already are still taken.

@@ -226,7 +226,7 @@ final class PollSession: NamedSession {
 
     private func deliver(_ message: ReceivedMessage) {
         guard !isClosed else { return }
-        guard inboxBytes <= limits.segmentBytesMax else {
+        guard inboxBytes <= limits.untakenBytesMax else {
             loopState.closed(TransportSwitch.End.tooMuch)
             return end()
         }

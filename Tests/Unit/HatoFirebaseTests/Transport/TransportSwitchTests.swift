@@ -153,4 +153,34 @@ import Testing
             machine.handle(.socketReceived(5, .whole([UInt8](repeating: 0x31, count: 10))))
                 == [.closeSocket(5), .end(.tooMuch)])
     }
+
+    /// An empty message has no text, and takes memory.
+    @Test func emptyMessagesAreBoundedToo() {
+        var limits = PollLimits()
+        limits.switchBytesMax = 640
+        var machine = TransportSwitch(host: "h", limits: limits, messageBytesMax: 0)
+        _ = machine.handle(.socketOpened(5))
+        _ = machine.handle(.socketReceived(5, .whole(Array(switchTo.utf8))))
+        var (count, actions) = (0, [TransportSwitch.Action]())
+        var pausedAfter: Int?
+        while actions.isEmpty, count < 1_000 {
+            actions = machine.handle(.socketReceived(5, .whole([])))
+            count += 1
+            if pausedAfter == nil, !machine.wantsSocketInput { pausedAfter = count }
+        }
+        #expect(actions == [.closeSocket(5), .end(.tooMuch)])
+        #expect(pausedAfter == 11 && count == 13)
+    }
+
+    /// What waited on the socket is delivered in one piece, behind a large message of the last poll.
+    @Test func whatWaitedOnTheSocketIsNotTooMuchForTheSession() {
+        var limits = PollLimits()
+        (limits.segmentBytesMax, limits.switchBytesMax) = (1, 1_000)
+        var machine = TransportSwitch(host: "h", limits: limits)
+        _ = machine.handle(.socketOpened(5))
+        _ = machine.handle(.socketReceived(5, .whole(Array(switchTo.utf8))))
+        let large = [UInt8](repeating: 0x31, count: PollLimits.messageBytesMax)
+        for text in [large, large, [0x31]] { #expect(machine.handle(.socketReceived(5, .whole(text))).isEmpty) }
+        #expect(machine.heldBytes + ReceivedMessage.whole(large).bytes <= limits.untakenBytesMax)
+    }
 }
