@@ -69,7 +69,10 @@ final class ClientSession {
     }
 
     /// A message of the client.
-    func received(_ message: ReceivedMessage) { perform(machine.handle(.message(message))) }
+    func received(_ message: ReceivedMessage) {
+        guard !hasEnded else { return }
+        perform(machine.handle(.message(message)))
+    }
 
     /// While the output is paused, nothing is read from messages, which merges what the client misses.
     func setOutput(isPaused: Bool) {

@@ -18,7 +18,13 @@ final class SocketSession: NamedSession {
         session = ClientSession(loopState, client, secret: secret)
     }
 
-    func wasReplaced() { socket?.close(.normalClosure) }
+    func wasReplaced() { close() }
+
+    /// The session ends at once: a connection with TLS waits for its client, which may be dead.
+    private func close() {
+        session.end()
+        socket?.close(.normalClosure)
+    }
 }
 
 extension SocketSession: SocketOwner {
@@ -51,5 +57,5 @@ extension SocketSession: ClientSessionOwner {
 
     func sessionTurned(_ session: ClientSession) { socket?.turned() }
 
-    func sessionClosed(_ session: ClientSession) { socket?.close(.normalClosure) }
+    func sessionClosed(_ session: ClientSession) { close() }
 }
