@@ -166,6 +166,39 @@ struct GatewayPolling {
         }
     }
 
+    // MARK: Repeated polls
+
+    /// Browsers and proxies send a poll again when its connection ends: its response must not be missed for ever.
+    @Test func pollThatComesAgainIsServedOrEndsTheSession() async throws {
+        try await GatewayStack.run(rules: Self.rules, ["--event-loops", "3"]) { stack in
+            let poller = try Self.poller(stack).poller
+            try poller.request(1, "o", Self.set("/gone", true))
+            #expect(try poller.response(to: 1)?["s"] == "ok")
+            func poll(_ serial: Int, _ query: String = "") throws -> PlainSocket {
+                let socket = try PlainSocket(stack.gateway.address)
+                let target = "/.lp?\(poller.names)&ser=\(serial)\(query)"
+                try socket.send(Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+                return socket
+            }
+            // Each one but the last has its response when the next one has come.
+            let first = try poll(101)
+            let waiting = try poll(102)
+            #expect(try HTTPResponseText(next: first).body.hasPrefix("pRTLPCB("))
+            let again = try poll(102)
+            let empty = try HTTPResponseText(next: waiting)
+            #expect(empty.status == 200 && empty.body.isEmpty)
+            let text = #"{"t":"d","d":{"r":2,"a":"p","b":{"p":"/a","d":1}}}"#
+            let data = "&seg0=1&ts0=1&d0=\(FirebasePoller.segments(of: text).joined())"
+            let put = try poll(103, data)
+            #expect(try HTTPResponseText(next: again).body.hasPrefix("pRTLPCB("))
+            #expect(try HTTPResponseText(next: put).body.contains(#"{"r":2,"b":{"s":"ok""#))
+            // As if the client had not received that.
+            #expect(try HTTPResponseText(next: try poll(103, data)).body == Self.close)
+            #expect(try HTTPResponseText(next: try poll(104)).body == Self.close)
+            try Self.await(true, at: "/gone", stack)
+        }
+    }
+
     // MARK: Bad input
 
     @Test func wrongRequestsGetTheirResponseAndDisturbNoSession() async throws {

@@ -3,11 +3,24 @@ public enum PollRequest: Sendable, Hashable {
     /// Begins a session; `callback` is the number of the client's callbacks.
     case start(callback: Int)
     /// Fetches messages, and brings segments of those of the client.
-    case poll(id: String, password: String, [SegmentAssembler.Segment])
+    case poll(id: String, password: String, Poll)
     /// Loads the page that reports that its page has gone.
     case leavingPage(id: String, password: String)
     /// The page has gone.
     case leave(id: String, password: String)
+
+    /// What a poll says.
+    public struct Poll: Sendable, Hashable {
+        /// The number that the client gives its requests: the same one only for a request that is repeated.
+        public var serial: Int?
+        /// Segments of messages.
+        public var segments: [SegmentAssembler.Segment]
+
+        public init(serial: Int? = nil, segments: [SegmentAssembler.Segment] = []) {
+            self.serial = serial
+            self.segments = segments
+        }
+    }
 
     /// Why a request is refused.
     public enum Failure: Error, Sendable, Hashable {
@@ -32,7 +45,8 @@ public enum PollRequest: Sendable, Hashable {
         } else if values["disconn"] == "t" {
             self = .leave(id: id, password: password)
         } else {
-            self = .poll(id: id, password: password, try Self.segments(values))
+            let serial = values["ser"].flatMap(Self.number(_:))
+            self = .poll(id: id, password: password, Poll(serial: serial, segments: try Self.segments(values)))
         }
     }
 

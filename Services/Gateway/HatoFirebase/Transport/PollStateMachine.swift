@@ -3,15 +3,20 @@
 ///
 /// Responses are numbered from 0 without a gap. At most one poll waits: an older one gets its response when another
 /// comes. What no poll has fetched when the session closes is delivered to the next one, with the command to close.
+///
+/// A browser or a proxy sends a poll again by itself when the connection ends before the response has come. A client
+/// that has not received a response waits for its number for ever: such a session ends, and the client begins another.
 public struct PollStateMachine: Sendable {
     /// What happened. Requests have numbers that the caller gives them.
     public enum Event: Sendable, Hashable {
         /// The request that begins the session; it waits for the first message.
         case started(request: Int)
         /// A poll with the right password.
-        case polled(request: Int, segments: [SegmentAssembler.Segment])
+        case polled(request: Int, PollRequest.Poll)
         /// The client does not wait for this request any more.
         case requestEnded(Int)
+        /// The response to this request had no client to go to.
+        case responseLost(request: Int)
         /// A message for the client.
         case send([UInt8])
         /// The client has left its page.
@@ -57,8 +62,16 @@ public struct PollStateMachine: Sendable {
         case idle
         /// The client sent segments that cannot be put together.
         case wrongSegments(SegmentAssembler.Failure)
+        /// The client has not received a response, and waits for its number.
+        case responseLost
         /// The session was closed, and the client knows.
         case closed
+    }
+
+    /// A request.
+    private struct Request {
+        var number: Int
+        var serial: Int?
     }
 
     private enum Phase {
@@ -70,7 +83,12 @@ public struct PollStateMachine: Sendable {
     private let limits: PollLimits
     private var phase = Phase.starting
     private var segments: SegmentAssembler
-    private var waiting: Int?
+    private var waiting: Request?
+    /// The last requests whose responses have numbers. A browser has two at a time.
+    private var numbered: [Request] = []
+    private static let numberedMax = 8
+    /// Whether the last message over polls has come (`TransportSwitch`).
+    private var hasLast = false
     private var messages: [[UInt8]] = []
     private var messageBytes = 0
     /// The number of the next response.
@@ -100,9 +118,10 @@ public struct PollStateMachine: Sendable {
     /// Handles one event and returns what has to be done for it.
     public mutating func handle(_ event: Event) -> [Action] {
         switch event {
-        case .started(let request): if phase == .starting { waiting = request }
-        case .polled(let request, let segments): polled(request, segments)
+        case .started(let request): if phase == .starting { waiting = Request(number: request) }
+        case .polled(let request, let poll): polled(Request(number: request, serial: poll.serial), poll.segments)
         case .requestEnded(let request): requestEnded(request)
+        case .responseLost(let request): responseLost(to: request)
         case .send(let message): send(message)
         case .left: if phase != .ended { end(.left) }
         case .handedOver: handedOver()
@@ -114,12 +133,21 @@ public struct PollStateMachine: Sendable {
         return all
     }
 
-    private mutating func polled(_ request: Int, _ segments: [SegmentAssembler.Segment]) {
+    private mutating func polled(_ request: Request, _ segments: [SegmentAssembler.Segment]) {
         guard phase != .ended, phase != .starting else {
-            actions.append(.respond(request: request, PollScript.close))
+            actions.append(.respond(request: request.number, PollScript.close))
             return
         }
-        if waiting != nil { respondToWaiting() }
+        if let serial = request.serial, numbered.contains(where: { $0.serial == serial }) {
+            actions.append(.respond(request: request.number, PollScript.close))
+            return end(.responseLost)
+        }
+        if let older = waiting, older.serial != nil, older.serial == request.serial {
+            // The connection of the older one has ended; its response must not take a number.
+            actions.append(.respond(request: older.number, []))
+        } else if waiting != nil {
+            respondToWaiting()
+        }
         actions.append(.cancel(.idle))
         waiting = request
         do {
@@ -138,16 +166,22 @@ public struct PollStateMachine: Sendable {
     }
 
     private mutating func requestEnded(_ request: Int) {
-        guard waiting == request else { return }
+        guard waiting?.number == request else { return }
         waiting = nil
         if phase == .starting { return end(.left) }
         actions.append(.cancel(.poll))
         actions.append(.schedule(.idle, afterMs: limits.idleMsMax))
     }
 
+    private mutating func responseLost(to request: Int) {
+        guard phase != .ended, numbered.contains(where: { $0.number == request }) else { return }
+        end(.responseLost)
+    }
+
     private mutating func send(_ message: [UInt8]) {
         guard phase == .starting || phase == .polling else { return }
         messages.append(message)
+        if message == ServerText.endOfTransmission { hasLast = true }
         messageBytes += message.count
         scheduleFlush()
     }
@@ -189,7 +223,16 @@ public struct PollStateMachine: Sendable {
             request, next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.response(next, taken)
         )
         if phase == .starting { phase = .polling }
+        count(request, isEmpty: taken.isEmpty)
+    }
+
+    /// The response to this request has the next number.
+    private mutating func count(_ request: Request, isEmpty: Bool) {
         next += 1
+        // Behind the last message there is nothing to miss.
+        guard !isEmpty || !hasLast else { return }
+        if numbered.count == Self.numberedMax { numbered.removeFirst() }
+        numbered.append(request)
     }
 
     /// Responses the poll that waits with what there is and the command to close.
@@ -201,16 +244,16 @@ public struct PollStateMachine: Sendable {
             (messages, messageBytes) = ([], 0)
             script =
                 next == 0 ? PollScript.start(callback: callback, secrets, taken) : PollScript.response(next, taken)
-            next += 1
+            count(request, isEmpty: taken.isEmpty)
         }
         respond(request, script + PollScript.close(after: next - 1))
         if phase == .closed { end(.closed) }
     }
 
-    private mutating func respond(_ request: Int, _ script: [UInt8]) {
+    private mutating func respond(_ request: Request, _ script: [UInt8]) {
         waiting = nil
         actions.append(.cancel(.poll))
-        actions.append(.respond(request: request, script))
+        actions.append(.respond(request: request.number, script))
         actions.append(.schedule(.idle, afterMs: limits.idleMsMax))
     }
 
@@ -232,7 +275,7 @@ public struct PollStateMachine: Sendable {
         phase = .ended
         if let request = waiting {
             waiting = nil
-            actions.append(.respond(request: request, PollScript.close))
+            actions.append(.respond(request: request.number, PollScript.close))
         }
         (messages, messageBytes) = ([], 0)
         actions.append(.cancel(.poll))

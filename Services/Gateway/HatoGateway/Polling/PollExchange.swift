@@ -59,8 +59,8 @@ final class PollExchange: HTTPExchange {
         guard !hasEnded else { return }
         switch request {
         case .start(let callback): start(callback)
-        case .poll(let id, let password, let segments):
-            poll(PollSession.Poll(request: number, reply: reply, segments: segments), id, password)
+        case .poll(let id, let password, let content):
+            poll(PollSession.Poll(request: number, reply: reply, content: content), id, password)
         case .leavingPage(let id, let password):
             guard let secrets = PollScript.Secrets(id: id, password: password) else {
                 return end(.text(.badRequest, "The parameters id and pw are letters, digits, - and _.\n"))
@@ -114,14 +114,18 @@ final class PollExchange: HTTPExchange {
     ///
     /// - Parameter counts: whether the session counts its bytes until the client has taken them.
     fileprivate func respond(_ script: [UInt8], counts: Bool) {
+        guard !hasEnded else {
+            guard let place, counts else { return }
+            let (number, count) = (number, script.count)
+            loopState.peers.perform(on: place.loop) {
+                $0.polls.session(at: place)?.responseLost(request: number, count)
+            }
+            return
+        }
         var response = HTTPResponse.script(script)
         if let place, counts {
             let (peers, count) = (loopState.peers, script.count)
             response.whenTaken = { peers.perform(on: place.loop) { $0.polls.session(at: place)?.wasTaken(count) } }
-        }
-        guard !hasEnded else {
-            response.whenTaken?()
-            return
         }
         end(response)
     }

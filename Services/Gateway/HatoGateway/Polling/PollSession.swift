@@ -14,7 +14,7 @@ final class PollSession: NamedSession {
     struct Poll: Sendable {
         var request: Int
         var reply: PollReply
-        var segments: [SegmentAssembler.Segment]
+        var content: PollRequest.Poll
     }
 
     /// Requests that may wait for the session. Browsers have two at a time.
@@ -98,6 +98,13 @@ final class PollSession: NamedSession {
     /// The client has taken so many bytes of what was sent.
     func wasTaken(_ bytes: Int) {
         untakenBytes -= bytes
+        settle()
+    }
+
+    /// The client of this request has gone before the response of so many bytes came.
+    func responseLost(request: Int, _ bytes: Int) {
+        untakenBytes -= bytes
+        feedPolls(.responseLost(request: request))
         settle()
     }
 
@@ -187,7 +194,8 @@ final class PollSession: NamedSession {
             case .end(let end):
                 loopState.closed(end)
                 feedSwitch(.pollsEnded)
-                if isClosed { self.end() }
+                // A client that misses a response stays stuck also when a socket has taken over.
+                if isClosed || end == .responseLost { self.end() }
             }
         }
     }
@@ -271,7 +279,7 @@ final class PollSession: NamedSession {
         else { return false }
         parked.removeFirst()
         replies[poll.request] = poll.reply
-        feedPolls(.polled(request: poll.request, segments: poll.segments))
+        feedPolls(.polled(request: poll.request, poll.content))
         return true
     }
 }

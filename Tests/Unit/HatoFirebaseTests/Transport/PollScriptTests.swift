@@ -54,7 +54,14 @@ import Testing
             try request("id=a&pw=b&ser=1&seg0=3&ts0=2&d0=e30.&seg1=4&ts1=2&d1=&seg3=9")
                 == .poll(
                     id: "a", password: "b",
-                    [.init(number: 3, count: 2, data: Array("e30.".utf8)), .init(number: 4, count: 2, data: [])]))
+                    .init(
+                        serial: 1,
+                        segments: [
+                            .init(number: 3, count: 2, data: Array("e30.".utf8)), .init(number: 4, count: 2, data: []),
+                        ])))
+        for query in ["", "&ser=", "&ser=-1", "&ser=1234567890123456"] {
+            #expect(try request("id=a&pw=b" + query) == .poll(id: "a", password: "b", .init()), "\(query)")
+        }
     }
 
     @Test func wrongRequestsAreRefusedByName() {

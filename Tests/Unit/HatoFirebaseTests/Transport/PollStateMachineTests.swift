@@ -41,8 +41,10 @@ import Testing
 
         mutating func send(_ text: String) -> [String] { handle(.send(Array(text.utf8))) }
 
-        mutating func poll(_ request: Int, _ segments: [SegmentAssembler.Segment] = []) -> [String] {
-            handle(.polled(request: request, segments: segments))
+        mutating func poll(
+            _ request: Int, _ segments: [SegmentAssembler.Segment] = [], serial: Int? = nil
+        ) -> [String] {
+            handle(.polled(request: request, PollRequest.Poll(serial: serial, segments: segments)))
         }
     }
 
@@ -206,5 +208,76 @@ import Testing
         var polls = try #require(Polls.started())
         _ = polls.poll(2)
         #expect(polls.handle(.handedOver).contains("response 2 pLPCommand('close',0);"))
+    }
+
+    // MARK: Lost responses
+
+    private let lost = ["cancel poll", "cancel idle", "end responseLost"]
+
+    @Test func repeatedPollWhoseResponseIsLostEndsIt() throws {
+        var polls = try #require(Polls.started())
+        _ = polls.poll(2, serial: 20)
+        // The next one makes the response to the first, which is lost.
+        #expect(polls.poll(3, serial: 21).contains("response 2 pRTLPCB(1,[]);"))
+        #expect(
+            polls.poll(4, serial: 20) == [
+                "response 4 pLPCommand('close');", "response 3 pLPCommand('close');",
+            ] + lost)
+        #expect(polls.poll(5, serial: 21) == ["response 5 pLPCommand('close');"])
+    }
+
+    @Test func repeatedPollTakesThePlaceOfOneThatWaits() throws {
+        var polls = try #require(Polls.started())
+        let segment = SegmentAssembler.Segment(number: 0, count: 1, data: Array("e30.".utf8))
+        #expect(polls.poll(2, [segment], serial: 20).contains("received {}"))
+        #expect(polls.poll(3, [segment], serial: 20) == ["response 2 ", "cancel idle", "schedule poll 20000"])
+        #expect(polls.handle(.requestEnded(2)).isEmpty)
+        _ = polls.send("1")
+        #expect(polls.handle(.timerFired(.flush)).contains("response 3 pRTLPCB(1,[1]);"))
+    }
+
+    @Test func repeatedPollThatHadNoResponseIsLikeANewOne() throws {
+        var polls = try #require(Polls.started())
+        _ = polls.poll(2, serial: 20)
+        _ = polls.handle(.requestEnded(2))
+        _ = polls.send("1")
+        _ = polls.poll(3, serial: 20)
+        #expect(polls.handle(.timerFired(.flush)).contains("response 3 pRTLPCB(1,[1]);"))
+        // Without a serial, nothing is known to be repeated.
+        for request in 4...20 { #expect(polls.poll(request).last == "schedule poll 20000") }
+    }
+
+    @Test func responseWithoutAClientEndsIt() throws {
+        var polls = try #require(Polls.started())
+        #expect(polls.handle(.responseLost(request: 9)).isEmpty)
+        _ = polls.poll(2)
+        _ = polls.poll(3)
+        #expect(polls.handle(.responseLost(request: 2)) == ["response 3 pLPCommand('close');"] + lost)
+        #expect(polls.handle(.responseLost(request: 2)).isEmpty)
+        var start = try #require(Polls.started())
+        #expect(start.handle(.responseLost(request: 1)) == lost)
+    }
+
+    /// A client that has the last message over polls needs no further response.
+    @Test func emptyResponseBehindTheLastMessageCanBeLost() throws {
+        var polls = try #require(Polls.started())
+        _ = polls.poll(2)
+        _ = polls.handle(.send(ServerText.endOfTransmission))
+        _ = polls.handle(.timerFired(.flush))
+        _ = polls.poll(3, serial: 21)
+        #expect(polls.poll(4, serial: 22).contains("response 3 pRTLPCB(2,[]);"))
+        #expect(polls.handle(.responseLost(request: 3)).isEmpty)
+        #expect(polls.poll(5, serial: 21).last == "schedule poll 20000")
+        #expect(polls.handle(.responseLost(request: 2)).last == "end responseLost")
+    }
+
+    /// The command to close has no number of its own: it can be sent again.
+    @Test func lostCommandToCloseEndsNothing() throws {
+        var polls = try #require(Polls.started())
+        _ = polls.handle(.handedOver)
+        for request in 2...3 {
+            #expect(polls.poll(request, serial: 20).contains("response \(request) pLPCommand('close',0);"))
+            #expect(polls.handle(.responseLost(request: request)).isEmpty)
+        }
     }
 }

@@ -63,7 +63,7 @@ import Testing
             switch random.below(5) {
             case 0 where !browser.requests.isEmpty:
                 let request = browser.requests.remove(at: random.below(browser.requests.count))
-                feedPolls(.polled(request: request.number, segments: request.segments))
+                feedPolls(.polled(request: request.number, .init(serial: request.number, segments: request.segments)))
             case 1 where !scripts.isEmpty:
                 let response = scripts.remove(at: random.below(scripts.count))
                 browser.run(response.script, isStart: response.isStart)
