@@ -174,6 +174,8 @@ final class ServingProgram: Sendable {
         return process.terminationStatus
     }
 
+    var processIdentifier: Int32 { running.withLock { $0.process.processIdentifier } }
+
     /// Sends a signal.
     func send(_ signal: Int32) { running.withLock { _ = kill($0.process.processIdentifier, signal) } }
 

@@ -35,7 +35,7 @@ public struct GatewayLimits: Limits {
     public var headMsMax = 10_000
     /// Milliseconds for which a body may bring nothing.
     public var bodyStallMs = 30_000
-    /// Milliseconds in which a client must take a response that has an end.
+    /// Milliseconds in which a client must take a response that has an end, or what fills its WebSocket.
     public var responseMsMax = 600_000
     /// Milliseconds for which a connection may wait for its next request.
     public var idleMsMax = 60_000
@@ -43,6 +43,8 @@ public struct GatewayLimits: Limits {
     public var pingMs = 30_000
     /// Milliseconds without anything from a WebSocket after which its client has gone.
     public var silenceMsMax = 75_000
+    /// Milliseconds in which a message that has begun on a WebSocket must be complete.
+    public var messageMsMax = 300_000
     /// Bytes of the body of a message to devices, or of a report of what a user did with one.
     public var pushBodyBytesMax = 4 << 20
     /// Polling sessions, for each event loop.
@@ -110,12 +112,15 @@ public struct GatewayLimits: Limits {
         Limit("body-stall-ms", \.bodyStallMs, 1...3_600_000, "milliseconds for which a body may bring nothing"),
         Limit(
             "response-ms-max", \.responseMsMax, 1...86_400_000,
-            "milliseconds in which a client must take a response that has an end"),
+            "milliseconds in which a client must take a response that has an end, or what fills its WebSocket"),
         Limit("idle-ms-max", \.idleMsMax, 1...86_400_000, "milliseconds between two requests of a connection"),
         Limit("ping-ms", \.pingMs, 1...3_600_000, "milliseconds between two pings of a WebSocket"),
         Limit(
             "silence-ms-max", \.silenceMsMax, 1...86_400_000,
             "milliseconds without anything from a WebSocket after which its client has gone"),
+        Limit(
+            "message-ms-max", \.messageMsMax, 1...86_400_000,
+            "milliseconds in which a message that has begun on a WebSocket must be complete"),
         Limit("poll-sessions-max", \.pollSessionsMax, 1...1_000_000, "polling sessions, for each event loop"),
         Limit(
             "poll-sessions-per-address-max", \.pollSessionsPerAddressMax, 1...1_000_000,

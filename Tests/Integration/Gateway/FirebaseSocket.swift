@@ -38,6 +38,10 @@ struct FirebaseSocket {
         try self.init(try Self.opening(on: try PlainSocket(gateway.address), target: target))
     }
 
+    init(on socket: PlainSocket, target: String) throws {
+        try self.init(try Self.opening(on: socket, target: target))
+    }
+
     /// - Parameter message: one that comes in one piece with the request.
     init(on socket: PlainSocket, with message: String? = nil) throws {
         try self.init(try Self.opening(on: socket, rest: message.map { Self.frame($0) } ?? []))
@@ -117,6 +121,14 @@ struct FirebaseSocket {
             guard opcode == 0x88 else { continue }
             let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
             return (payload.prefix(2).reduce(0) { $0 << 8 | Int($1) }, reason)
+        }
+    }
+
+    /// Reads until this pong.
+    func awaitPong(_ data: [UInt8]) throws {
+        while true {
+            let (opcode, payload) = try nextFrame()
+            if opcode == 0x8A, payload == data { return }
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
@@ -237,5 +238,90 @@ struct NativeSockets {
             for socket in sockets { socket.cut() }
         }
         for program in [gateway, messages] { await program.stop() }
+    }
+
+    /// They get one pong at a time: what a client that does not read asks for takes no memory.
+    @Test func pingsOfAClientThatDoesNotReadTakeNoMemory() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let ping: [UInt8] = [0x89, 0x80 | 120, 0, 0, 0, 0] + Array(repeating: 7, count: 120)
+            let pings = Array(repeatElement(ping, count: 10_000).joined())
+            for target in ["/rpc/messages", "/.ws?v=5&ns=hato"] {
+                let plain = try PlainSocket(stack.gateway.address)
+                let socket = try FirebaseSocket(on: plain, target: target)
+                let before = try Self.residentBytes(stack.gateway.processIdentifier)
+                for _ in 0..<30 { try plain.send(pings) }
+                // The gateway has read them all when it responds to what is behind them.
+                try socket.send(
+                    target.hasPrefix("/rpc/")
+                        ? Self.call("service.health") : #"{"t":"d","d":{"r":1,"a":"s","b":{"c":{}}}}"#)
+                var message = try socket.value()
+                while message?["result"] == nil, message?["d"]?["r"] == nil { message = try socket.value() }
+                let growth = try Self.residentBytes(stack.gateway.processIdentifier) - before
+                #expect(growth < 24 << 20, "\(target)")
+                // The newest ping has its pong.
+                try socket.send([7, 7], opcode: 0x89)
+                try socket.awaitPong([7, 7])
+            }
+        }
+    }
+
+    private static func residentBytes(_ process: Int32) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(Int(line.split(separator: " ")[1])) * 1_024
+    }
+
+    /// A byte now and then is no progress: what a frame or a message holds ends in time.
+    @Test func messagesThatAreNotCompleteEndInTime() async throws {
+        let folder = try TemporaryFolder()
+        let gateway = try await ServingProgram(
+            "hato-gateway",
+            [
+                "--messages", "127.0.0.1:1", "--wire-ms-max", "600000", "--ping-ms", "50", "--message-ms-max", "500",
+            ], in: folder)
+        try await Blocking.run {
+            for target in ["/rpc/messages", "/.ws?v=5&ns=hato"] {
+                let frame = try FirebaseSocket(gateway, target: target)
+                try frame.send(frameOf: 1_000_000, [0x20])
+                #expect(try frame.end().code == 1008, "\(target)")
+                let message = try FirebaseSocket(gateway, target: target)
+                try message.send(Array("part".utf8), opcode: 0x01)
+                #expect(try message.end().code == 1008, "\(target)")
+            }
+        }
+        await gateway.stop()
+    }
+
+    /// A message before the close frame of its client reaches the service, also when the connection ends at once.
+    @Test func closingTakesBackNothingThatWasSent() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            let user = try stack.newToken()
+            for number in 1...20 {
+                let plain = try PlainSocket(stack.gateway.address)
+                let socket = try FirebaseSocket(on: plain, target: "/rpc/messages")
+                let text = JSONValue.string(String(repeating: "x", count: 2_000_000))
+                let value: JSONValue = ["n": .number(Double(number)), "text": text]
+                try socket.send(Self.call("session.authenticate", ["auth": .string(user.token)]))
+                try socket.send(Self.call("messages.set", ["path": "/closed", "value": value], id: 2))
+                try socket.send([0x03, 0xE8], opcode: 0x88)
+                // Its responses come before the end, unless the client has gone.
+                if number.isMultiple(of: 2) {
+                    #expect(try socket.value()?["result"]?["uid"]?.string == user.uid)
+                    #expect(try socket.value()?["result"]?["version"] != nil)
+                    #expect(try socket.end().code == 1000)
+                } else {
+                    socket.cut()
+                }
+                let reader = try FirebaseSocket(stack, target: "/rpc/messages")
+                let get = Self.call("messages.get", ["auth": .string(user.token), "path": "/closed/n"])
+                let deadline = ContinuousClock.now + .seconds(60)
+                var found: JSONValue?
+                while found != .number(Double(number)), ContinuousClock.now < deadline {
+                    try reader.send(get)
+                    found = try reader.value()?["result"]?["value"]
+                }
+                #expect(found == .number(Double(number)))
+            }
+        }
     }
 }

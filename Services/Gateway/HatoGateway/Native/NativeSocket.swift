@@ -23,22 +23,24 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
     private var opening: Scheduled<Void>?
     private var ping: Scheduled<Void>?
-    private var lastHeard = NIODeadline.now()
+    private var health = SocketHealth()
+    private let held: HeldBytes
     private var isOutputFull = false
     private var isInputPaused = false
     /// The gateway stops: the service responds to what it has.
     private var isLeaving = false
+    /// The client has sent a close frame: the service responds to what it has sent before.
+    private var hasClientClosed = false
     /// A close frame was sent.
     private var isClosing = false
-    /// Bytes that count in the budget of the loop.
+    /// Bytes that count in the budget of the client.
     private var heldBytes = 0
-    /// Bytes of a frame that is not complete.
-    private var frameBytes = 0
     private var needsFlush = false
 
     /// - Parameter address: the IP address of the client.
     init(_ loopState: LoopState, _ link: ServiceLink, from address: String) {
         (self.loopState, self.link, self.address) = (loopState, link, address)
+        held = loopState.held.of(address)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
@@ -81,8 +83,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         let isFull = !context.channel.isWritable
         if isFull != isOutputFull {
             isOutputFull = isFull
-            lastHeard = .now()
+            health.outputChanged(isFull: isFull)
             if isFull { wire?.pause() } else { wire?.resume() }
+            setInput()
         }
         context.fireChannelWritabilityChanged()
     }
@@ -96,12 +99,11 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         guard frame.maskKey != nil else { return close(.wrongFrame) }
         switch frame.opcode {
         case .text, .continuation: take(frame)
-        case .ping:
-            write(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData))
-        case .pong: break
-        case .connectionClose: close(.ofClient)
+        case .ping, .pong: break
+        case .connectionClose: clientCloses()
         default: close(.noText)
         }
+        health.frameEnded(heldBytes: message.count)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -122,9 +124,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         setInput()
     }
 
-    private func write(_ frame: WebSocketFrame) {
-        guard !isClosing else { return }
-        context?.write(wrapOutboundOut(frame), promise: nil)
+    private func write(_ frame: WebSocketFrame, _ promise: EventLoopPromise<Void>? = nil) {
+        guard !isClosing, let context else { return }
+        context.write(wrapOutboundOut(frame), promise: promise)
         needsFlush = true
     }
 
@@ -137,25 +139,25 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     // MARK: Flow
 
     func heard(frameBytes: Int) {
-        (lastHeard, self.frameBytes) = (.now(), frameBytes)
+        health.heard(frameBytes: frameBytes)
         hold()
     }
 
     /// Parts of a message that is not complete, and messages that the service has not taken.
     private func hold() {
         let queued = wire.map { $0.isWritable ? 0 : $0.queuedBytes } ?? 0
-        let bytes = message.count + frameBytes + queued
-        guard loopState.held.change(by: bytes - heldBytes) else { return close(.busy) }
+        let bytes = message.count + health.frameBytes + queued
+        guard held.change(by: bytes - heldBytes) else { return close(.busy) }
         heldBytes = bytes
     }
 
-    /// Reads from the client while the service takes what it says.
+    /// Reads from the client while the service takes what it says, and the client what it gets.
     private func setInput() {
         guard let context else { return }
-        let isPaused = !isClosing && (isLeaving || wire?.isWritable == false)
+        let isPaused = !isClosing && (isLeaving || isOutputFull || wire?.isWritable == false)
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
-        lastHeard = .now()
+        health.inputChanged(isPaused: isPaused)
         context.channel.setOption(.autoRead, value: !isPaused).whenFailure { _ in }
     }
 
@@ -164,13 +166,13 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         let pause = TimeAmount.milliseconds(Int64(limits.pingMs))
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
-            // A client that is not read cannot be heard; one that does not read is no better than a silent one.
-            let isUnheard = self.isOutputFull || !self.isInputPaused
-            let silence = NIODeadline.now() - self.lastHeard
-            guard !isUnheard || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
-                return context.close(promise: nil)
+            switch self.health.look(at: context.channel, isRead: !self.isInputPaused, self.limits) {
+            case .silent: return context.close(promise: nil)
+            case .tooSlow: return self.close(.tooSlow)
+            case .alive: break
             }
-            self.write(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer()))
+            // Behind what the client does not take, it would be of no use.
+            if !self.isOutputFull { self.write(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())) }
             self.flush()
             self.schedulePing()
         }
@@ -185,13 +187,34 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         setInput()
     }
 
+    /// The client sends no more: what it has sent still reaches the service, also when its connection ends now. The
+    /// socket closes behind the responses.
+    private func clientCloses() {
+        guard let context, wire != nil, !hasClientClosed else { return close(.ofClient) }
+        (isLeaving, hasClientClosed) = (true, true)
+        if opening == nil { wire?.finish() }
+        setInput()
+        let time = TimeAmount.milliseconds(Self.finishingMs)
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.close(.ofClient)
+            self?.closeWire()
+        }
+    }
+
+    /// Milliseconds in which the service must take what a client has sent before it closed.
+    private static let finishingMs: Int64 = 5_000
+
     private func close(_ end: NativeSocketEnd) {
         guard let context, !isClosing else { return }
         loopState.closed(end)
         var data = ByteBuffer()
         data.write(webSocketErrorCode: end.code)
         data.writeString(end.reason)
-        write(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
+        let written = context.eventLoop.makePromise(of: Void.self)
+        if end == .ofClient {
+            written.futureResult.assumeIsolated().whenComplete { [weak self] _ in self?.context?.close(promise: nil) }
+        }
+        write(WebSocketFrame(fin: true, opcode: .connectionClose, data: data), written)
         isClosing = true
         flush()
         self.end()
@@ -200,7 +223,6 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
             self?.context?.close(promise: nil)
         }
-        if end == .ofClient { context.close(promise: nil) }
     }
 
     /// Milliseconds in which a client must close behind the close frame.
@@ -211,7 +233,15 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         ping?.cancel()
         (opening, ping) = (nil, nil)
         message = MessageParts(bytesMax: 0)
-        loopState.held.release(heldBytes)
+        guard hasClientClosed, let wire else { return closeWire() }
+        // It ends when the service has responded, which no one reads, or when `finishingMs` have passed.
+        health.heard(frameBytes: 0)
+        hold()
+        wire.resume()
+    }
+
+    private func closeWire() {
+        held.release(heldBytes)
         heldBytes = 0
         let wire = wire
         self.wire = nil
@@ -224,6 +254,7 @@ extension NativeSocket: RPCLineWireDelegate {
         guard wire === self.wire else { return }
         opening?.cancel()
         opening = nil
+        if hasClientClosed { wire.finish() }
         hold()
         setInput()
     }
@@ -244,6 +275,7 @@ extension NativeSocket: RPCLineWireDelegate {
     func lineWireEnded(_ wire: RPCLineWire, _ end: RPCWireEnd) {
         guard wire === self.wire else { return }
         self.wire = nil
-        close(isLeaving ? .stopping : NativeSocketEnd(end))
+        closeWire()
+        close(hasClientClosed ? .ofClient : isLeaving ? .stopping : NativeSocketEnd(end))
     }
 }

@@ -13,6 +13,8 @@ enum NativeSocketEnd: Hashable {
     case tooLong
     /// The gateway holds too much.
     case busy
+    /// A message that has begun is not complete for too long.
+    case tooSlow
     /// The gateway stops.
     case stopping
     /// The service was not reached: nothing of the client has reached it.
@@ -37,6 +39,7 @@ enum NativeSocketEnd: Hashable {
         case .wrongFrame: .protocolError
         case .noText: .unacceptableData
         case .tooLong: .messageTooLarge
+        case .tooSlow: .policyViolation
         case .stopping: .goingAway
         case .refused: .unexpectedServerError
         // Try again later (IANA's registry of close codes).
@@ -52,6 +55,7 @@ enum NativeSocketEnd: Hashable {
         case .noText: "messages are text frames, each of one JSON text"
         case .tooLong: "a message may have 16 MiB"
         case .busy: "busy: the gateway holds too much that is not complete"
+        case .tooSlow: "too_slow: a message that has begun must be complete in time"
         case .stopping: "stopping: connect again"
         case .unavailable: "unavailable: the service cannot be reached now"
         case .lost: "connection_lost: the service has ended the connection"

@@ -34,11 +34,9 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private var frames: FrameAssembler
     private var context: ChannelHandlerContext?
     private var ping: Scheduled<Void>?
-    private var lastHeard = NIODeadline.now()
+    private var health = SocketHealth()
     private var isInputPaused = false
     private let held: HeldBytes
-    /// Of the frame that is not complete.
-    private var frameBytes = 0
     /// Bytes that count in the budget of the client.
     private var heldBytes = 0
     /// Whether something was written since the last flush.
@@ -89,6 +87,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
+        health.outputChanged(isFull: !context.channel.isWritable)
         if !hasEnded { owner.socketWritabilityChanged(context.channel.isWritable) }
         setInput()
         context.fireChannelWritabilityChanged()
@@ -104,13 +103,11 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
             let bytes = payload.readBytes(length: payload.readableBytes) ?? []
             defer { hold() }
             if let message = frames.received(bytes[...], isLast: frame.fin) { owner.socketReceived(message) }
-        case .ping:
-            context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: payload)), promise: nil)
-            needsFlush = true
-        case .pong: break
+        case .ping, .pong: break
         case .connectionClose: return close(.normalClosure)
         default: return close(.unacceptableData)
         }
+        health.frameEnded(heldBytes: frames.heldBytes)
         setInput()
     }
 
@@ -160,7 +157,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     /// Something has come, maybe a part of a long frame.
     func heard(frameBytes: Int) {
-        (lastHeard, self.frameBytes) = (.now(), frameBytes)
+        health.heard(frameBytes: frameBytes)
         hold()
     }
 
@@ -169,14 +166,16 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         let pause = TimeAmount.milliseconds(Int64(limits.pingMs))
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
-            let silence = NIODeadline.now() - self.lastHeard
-            // A client that is not read cannot be heard; one that does not read is no better than a silent one.
-            let isHeard = context.channel.isWritable && self.isInputPaused
-            guard isHeard || silence < .milliseconds(Int64(self.limits.silenceMsMax)) else {
-                return context.close(promise: nil)
+            switch self.health.look(at: context.channel, isRead: !self.isInputPaused, self.limits) {
+            case .silent: return context.close(promise: nil)
+            case .tooSlow: return self.close(.policyViolation)
+            case .alive: break
             }
-            context.writeAndFlush(
-                self.wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())), promise: nil)
+            // Behind what the client does not take, it would be of no use.
+            if context.channel.isWritable {
+                context.writeAndFlush(
+                    self.wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())), promise: nil)
+            }
             self.schedulePing()
         }
     }
@@ -186,7 +185,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     /// Parts of a message that is not complete, and what the service does not take.
     private func hold() {
         guard !hasEnded else { return }
-        let bytes = frames.heldBytes + frameBytes + owner.queuedBytes
+        let bytes = frames.heldBytes + health.frameBytes + owner.queuedBytes
         guard held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
         heldBytes = bytes
     }
@@ -197,7 +196,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         let isPaused = !owner.wantsInput || !context.channel.isWritable
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
-        lastHeard = .now()
+        health.inputChanged(isPaused: isPaused)
         context.channel.setOption(.autoRead, value: !isPaused).whenFailure { _ in }
     }
 

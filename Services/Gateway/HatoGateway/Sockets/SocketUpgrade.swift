@@ -84,7 +84,7 @@ struct SocketUpgrade {
         if case .service(let name)? = SocketTarget(path: head.path), let link = state.upstream.links[name[...]] {
             let socket = NativeSocket(state, link, from: address)
             try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
-            try pipeline.addHandler(socket)
+            try pipeline.addHandlers([SocketPongs(), socket])
             return
         }
         let host = head.headers.first(name: "host") ?? ""
@@ -97,6 +97,6 @@ struct SocketUpgrade {
             parameters.takenOver.map { SwitchedSocket(state, $0, host: host) } ?? SocketSession(state, client)
         let socket = SocketConnection(state, owner, head, from: address)
         try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
-        try pipeline.addHandler(socket)
+        try pipeline.addHandlers([SocketPongs(), socket])
     }
 }
