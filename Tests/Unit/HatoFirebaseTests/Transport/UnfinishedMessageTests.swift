@@ -46,6 +46,7 @@ import Testing
         message.inputChanged(isPaused: false, at: 100_000)
         #expect(message.age(at: 101_000) == 3_000)
         // What had been read already may begin one.
+        message.heard(frameBytes: 0, at: 102_000)
         message.frameEnded(heldBytes: 0, at: 102_000)
         message.inputChanged(isPaused: true, at: 200_000)
         message.frameEnded(heldBytes: 5, at: 201_000)
