@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// The transcripts of `GatewayTranscripts` that need no more than messages of clients, over polls, and over polls with a
-/// socket that takes over.
+/// The transcripts of `GatewayTranscripts` that need no more than messages of clients: over polls, and over polls with
+/// a socket that takes over.
 @Suite(.timeLimit(.minutes(10)))
 struct PolledTranscripts {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts")

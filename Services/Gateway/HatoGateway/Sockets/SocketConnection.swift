@@ -167,7 +167,9 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
             switch self.health.look(at: context.channel, isRead: !self.isInputPaused, self.limits) {
-            case .silent: return context.close(promise: nil)
+            case .silent:
+                self.end()
+                return context.close(promise: nil)
             case .tooSlow: return self.close(.policyViolation)
             case .alive: break
             }

@@ -70,7 +70,7 @@ import Testing
         (RPCError.notFound(reason: "database_not_found", "x"), RESTErrors.notFound),
     ])
     func listenerThatIsRefusedIsAResponse(error: RPCError, response: RESTError) throws {
-        var stream = try Stream()
+        var stream = try Stream("/a.json?auth=t.t.t")
         #expect(stream.machine.callFailed(stream.listen, error) == [.answer(response.response())])
         #expect(stream.events(#"{"type":"put","path":"/","data":1}"#) == [])
         #expect(stream.machine.wireEnded() == [])
