@@ -5,10 +5,11 @@ DATA ?= ./hato-data
 COMPOSE ?= docker compose
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 # All tests of a process start at once: some hundred that wait for clocks and sockets would delay each other too long,
-# so there are six processes. Tests that start programs have processes of their own: Foundation's Process reads past
+# so there are seven processes. Tests that start programs have processes of their own: Foundation's Process reads past
 # the end of a list of more than 1,365 open files. So have those of them that open hundreds of connections.
 PROGRAM_TESTS = ^Integration\.
 CONNECTION_TESTS = ^Integration\.(ConnectionFloods|RunningPrograms|SilentListeners)
+GATEWAY_TESTS = ^Integration\.(Gateway|EmulatedGateway|ManagedAccounts|NativeSockets|PolledTranscripts|PushRequests|SocketRequests|WrongUpgrades)
 FAULT_TESTS = ^Fault\.
 WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Fetch|Follow|Identity|Mail|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
@@ -38,7 +39,8 @@ test: setup ## run all tests
 	$(SWIFT) test --skip-build --skip '$(WIRE_TESTS)' --skip '$(STORE_TESTS)' --skip '$(PROGRAM_TESTS)' --skip '$(FAULT_TESTS)'
 	$(SWIFT) test --skip-build --filter '$(WIRE_TESTS)'
 	$(SWIFT) test --skip-build --filter '$(STORE_TESTS)'
-	$(SWIFT) test --skip-build --filter '$(PROGRAM_TESTS)' --skip '$(CONNECTION_TESTS)'
+	$(SWIFT) test --skip-build --filter '$(PROGRAM_TESTS)' --skip '$(CONNECTION_TESTS)' --skip '$(GATEWAY_TESTS)'
+	$(SWIFT) test --skip-build --filter '$(GATEWAY_TESTS)'
 	$(SWIFT) test --skip-build --filter '$(CONNECTION_TESTS)'
 	$(SWIFT) test --skip-build --filter '$(FAULT_TESTS)'
 

@@ -42,9 +42,9 @@ struct FirebaseSocket {
         try self.init(try Self.opening(on: socket, target: target))
     }
 
-    /// - Parameter message: one that comes in one piece with the request.
-    init(on socket: PlainSocket, with message: String? = nil) throws {
-        try self.init(try Self.opening(on: socket, rest: message.map { Self.frame($0) } ?? []))
+    /// - Parameter ping: one that comes in one piece with the request.
+    init(on socket: PlainSocket, pinging ping: [UInt8]? = nil) throws {
+        try self.init(try Self.opening(on: socket, rest: ping.map { Self.frame($0, opcode: 0x89) } ?? []))
     }
 
     private init(_ opening: (socket: PlainSocket, response: HTTPResponseText)) throws {

@@ -117,7 +117,7 @@ struct GatewayClients {
                 page.contains("\nhato_gateway_held_bytes \(body.utf8.count - 1)\n")
             }
             let refused = try PlainSocket(stack.gateway.address)
-            try refused.send(head("203.0.113.7") + body.utf8)
+            try refused.send(head("203.0.113.7") + body.utf8.prefix(400_000))
             #expect(try HTTPResponseText(headOf: refused).status == 503)
             try other.send(head("203.0.113.8") + body.utf8)
             #expect(try HTTPResponseText(headOf: other).status == 204)

@@ -202,7 +202,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     }
 
     /// Milliseconds in which the service must take what a client has sent before it closed.
-    private static let finishingMs: Int64 = 5_000
+    private static let finishingMs: Int64 = 30_000
 
     private func close(_ end: NativeSocketEnd) {
         guard let context, !isClosing else { return }
