@@ -2,6 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoRuntime
 import HatoTesting
+import Synchronization
 import TestFirebase
 import Testing
 
@@ -48,7 +49,12 @@ struct PushRequests {
             ],
         ]
         let gone = HTTPResponse(status: 404, body: EncodedJSON(["error": error]).bytes)
-        let firebase = try await FCMStandIn { $0["token"] == "gone" ? gone : nil }
+        let kept = Kept()
+        let firebase = try await FCMStandIn { message in
+            if message["token"] == "gone" { return gone }
+            kept.add(message)
+            return nil
+        }
         try await run(firebase) { stack in
             let v1 = "/v1/projects/hato/messages:send"
             let message: JSONValue = [
@@ -69,9 +75,9 @@ struct PushRequests {
             let old = try Self.post("/fcm/send", legacy, key, on: stack)
             #expect(old.json?["success"] == 1 && old.json?["failure"] == 1)
             #expect(old.json?["results"]?.array?.last == ["error": "NotRegistered"])
-            try Self.wait("all came", on: stack) { firebase.messages(to: "phone").count == 3 }
+            try Self.wait("all came", on: stack) { kept.messages.count == 3 }
         }
-        let shown = firebase.messages(to: "phone").first { $0["data"]?["room"] == "r1" }
+        let shown = kept.messages.first { $0["data"]?["room"] == "r1" }
         #expect(shown?["notification"]?["body"] == "今行きます👨‍👩‍👧")
         #expect(shown?["android"]?["notification"]?["channel_id"] == "messages")
     }
@@ -137,4 +143,12 @@ extension PushRequests {
             #expect(response.headers["access-control-allow-origin"] == "*")
         }
     }
+}
+
+/// The messages that a stand-in has accepted.
+private final class Kept: Sendable {
+    private let list = Mutex<[JSONValue]>([])
+
+    var messages: [JSONValue] { list.withLock { $0 } }
+    func add(_ message: JSONValue) { list.withLock { $0.append(message) } }
 }

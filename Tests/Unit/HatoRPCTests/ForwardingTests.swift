@@ -226,7 +226,7 @@ struct ForwardingTests {
     // MARK: Limits of connections
 
     @Test func idleOneIsNotClosed() async throws {
-        let service = try await TestService { $0.limits.idleSecondsMax = 2 }
+        let service = try await TestService { $0.limits.idleSecondsMax = 5 }
         let forwarding = try await service.peer()
         for _ in 0..<2 { _ = try await forwarding.call("session.forward", #"{"auth":"gateway"}"#) }
         // Twice as long as it takes until one that does not forward is closed.

@@ -32,7 +32,8 @@ struct LimitTests {
         let peer = try await service.peer()
         _ = try await peer.call("check.echo")
         let port = try #require(peer.channel.localAddress?.port)
-        let accepted = try #require(socket(connectedTo: port))
+        let own = try #require(peer.channel.remoteAddress?.port)
+        let accepted = try #require(socket(on: own, connectedTo: port))
         #expect(option(accepted, CInt(IPPROTO_TCP), TCP_NOTSENT_LOWAT) == 96 << 10)
         // Linux says twice the value that was set (socket(7)).
         let received = try #require(option(accepted, SOL_SOCKET, SO_RCVBUF))
@@ -43,18 +44,24 @@ struct LimitTests {
         await service.stop()
     }
 
-    /// The socket of this process whose peer has this port.
-    private func socket(connectedTo port: Int) -> CInt? {
+    /// The socket of this process at a port whose peer has this port: clients of several servers may have the same.
+    private func socket(on own: Int, connectedTo port: Int) -> CInt? {
         (0..<4_096).first { descriptor in
-            // Family and port, as the system lays them out: its members are declared by several modules.
-            var address = [UInt8](repeating: 0, count: MemoryLayout<sockaddr_in>.size)
-            var count = socklen_t(address.count)
-            let result = address.withUnsafeMutableBytes {
-                getpeername(descriptor, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), &count)
-            }
-            return result == 0 && UInt16(address[0]) | UInt16(address[1]) << 8 == UInt16(AF_INET)
-                && Int(address[2]) << 8 | Int(address[3]) == port
+            self.port { getpeername(descriptor, $0, $1) } == port
+                && self.port { getsockname(descriptor, $0, $1) } == own
         }
+    }
+
+    /// Of an IPv4 address, nil for others.
+    private func port(of read: (UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>) -> CInt) -> Int? {
+        // Family and port, as the system lays them out: its members are declared by several modules.
+        var address = [UInt8](repeating: 0, count: MemoryLayout<sockaddr_in>.size)
+        var count = socklen_t(address.count)
+        let result = address.withUnsafeMutableBytes {
+            read($0.baseAddress?.assumingMemoryBound(to: sockaddr.self), &count)
+        }
+        guard result == 0, UInt16(address[0]) | UInt16(address[1]) << 8 == UInt16(AF_INET) else { return nil }
+        return Int(address[2]) << 8 | Int(address[3])
     }
 
     private func option(_ descriptor: CInt, _ level: CInt, _ name: CInt) -> Int? {

@@ -240,6 +240,6 @@ import Testing
             (method["params"]?.array ?? []).compactMap { $0["name"]?.string }
         }
         // session.authenticate, session.end, session.forward
-        #expect(names == [["auth", "as", "from"], ["auth", "as", "from"], ["auth", "from"]])
+        #expect(names == [["auth", "as", "from"], ["auth", "as", "from"], ["auth", "from", "clientLines"]])
     }
 }
