@@ -82,7 +82,8 @@ class GatewayStack:
         arguments = {
             "auth": lambda: [*data, "--scrypt-log-n", "4", "--limit-loopback", "false"],
             "messages": lambda: [*data, *outgoing, "--auth", address["auth"]],
-            "gateway": lambda: [*outgoing, "--messages", address["messages"], *self.gateway],
+            "gateway": lambda: [
+                *outgoing, "--messages", address["messages"], "--auth", address["auth"], *self.gateway],
         }[name]()
         self.programs[name] = Program(f"hato-{name}", arguments, self.folder, port)
 

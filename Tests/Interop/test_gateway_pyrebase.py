@@ -5,8 +5,6 @@ import os
 import subprocess
 import unittest
 
-import httpx
-
 from gateway_stack import GatewayStack
 
 PYTHON = os.environ.get("HATO_PYREBASE_PYTHON")
@@ -18,6 +16,8 @@ TEXT = "いまから帰ります"
 
 @unittest.skipUnless(PYTHON, "HATO_PYREBASE_PYTHON names no Python with pyrebase4")
 class PyrebaseTest(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         # Its stream is closed with the next bytes.
         self.stack = self.enterContext(GatewayStack(RULES, ["--keep-alive-ms", "300"]))
@@ -34,8 +34,8 @@ class PyrebaseTest(unittest.TestCase):
             "last": [{"date": 2, "text": f"{TEXT}2"}], "ranged": [0, 1], "equal": [1],
             "shallow": ["messages", "n", "name"], "stale": ["ETag", "value"], "conditional": 3,
             "events": [
-                {"event": "put", "path": "/", "data": 3, "stream_id": None},
-                {"event": "put", "path": "/", "data": 4, "stream_id": None}],
+                {"event": "put", "path": "/", "data": 3},
+                {"event": "put", "path": "/", "data": 4}],
             "removed": None, "denied": 401,
         })
 
@@ -44,8 +44,6 @@ class PyrebaseTest(unittest.TestCase):
         self.check_database(self.run_client(user["idToken"])["database"])
 
     def test_accounts(self):
-        if httpx.post(f"{self.stack.url}/v1/accounts:signUp?key=k", json={}).status_code == 404:
-            self.skipTest("the gateway has no accounts yet")
         seen = self.run_client()
         self.assertEqual(seen["account"], {
             "sameUser": True, "email": "masuo@example.com", "wrong": "INVALID_LOGIN_CREDENTIALS"})
