@@ -40,6 +40,17 @@ class TurningSession(requests.Session):
             self.mount(f"https://{host}", TurningAdapter(self.url))
 
 
+def close(stream):
+    # pyrebase shuts its socket down, then looks it up once more to close it: by then its reader, which the shutdown
+    # ends, may have let it go.
+    try:
+        stream.close()
+    except AttributeError:
+        stream.thread.join(DEADLINE)
+    if stream.thread.is_alive():
+        raise AssertionError("the stream's reader is at its end once the stream is closed")
+
+
 def use_database(database, token):
     room = lambda: database.child("rooms").child("python")
     seen = {"set": room().set({"name": "磯野家", "n": 1}, token)}
@@ -63,7 +74,7 @@ def use_database(database, token):
     seen["events"] = [events.get(timeout=DEADLINE)]
     database.child("rooms").child("python").child("n").set(4, token)
     seen["events"].append(events.get(timeout=DEADLINE))
-    stream.close()
+    close(stream)
     room().child("messages").remove(token)
     seen["removed"] = room().child("messages").get(token).val()
     try:
