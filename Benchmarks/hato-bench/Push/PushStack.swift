@@ -133,5 +133,16 @@ final class PushStack {
         }
     }
 
+    /// Returns when at least so many deliveries wait: those of a message to many devices are made after its response.
+    func wait(until count: Int, within seconds: Double = 900) throws {
+        let end = Clock.now() + UInt64(seconds * 1e9)
+        while true {
+            let pending = try pending()
+            if pending >= count { return }
+            guard Clock.now() < end else { throw BenchError("only \(pending) deliveries wait") }
+            Pause.milliseconds(100)
+        }
+    }
+
     func processorTime() throws -> Double { try CPUTime.seconds(of: stack.processIdentifier) }
 }

@@ -47,10 +47,11 @@ struct WaitingBench: Sendable {
         let perMessage = Self.users.count * Self.users.devices
         let messages = (settings.waiting + perMessage - 1) / perMessage
         for number in 0..<messages { _ = try pushes.send(number, to: Self.users) }
+        try pushes.wait(until: settings.waiting)
         let rate = Double(messages * perMessage) / (Double(Clock.now() - start) / 1e9)
-        table.add(Table.Row(what: "push: \(waiting), accepted", value: rate, unit: "deliveries/s"))
+        table.add(Table.Row(what: "push: \(waiting), accepted and made", value: rate, unit: "deliveries/s"))
         let full = try (0..<settings.windows).map { _ in try sends(pushes, seconds: settings.seconds) }
-        guard try pushes.pending() >= settings.waiting else { throw BenchError("not so many deliveries wait") }
+        guard try pushes.pending() >= settings.waiting else { throw BenchError("not so many deliveries wait any more") }
         table.add("\(Self.sends), an empty outbox", Window(mediansOf: empty), "/s")
         table.add(sendsRow("beside \(waiting), just filled", full, empty))
         let beside = Figure.text(Double(before >> 20))
