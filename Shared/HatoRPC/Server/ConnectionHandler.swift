@@ -349,6 +349,11 @@ extension ConnectionHandler {
         if let channel = context?.channel { SocketInput.widen(channel, server.limits) }
     }
 
+    /// The lines are a client's, which has shown none.
+    func narrowSocket() {
+        if let channel = context?.channel { SocketInput.narrow(channel, server.limits) }
+    }
+
     /// The socket takes nothing any more; the channel closes.
     func peerIsLost() {
         closeNow()

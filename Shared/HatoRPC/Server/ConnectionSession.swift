@@ -74,6 +74,7 @@ final class ConnectionSession {
             // The credential was not the client's.
             shownCaller = nil
             state.hasShownCredential = false
+            state.connection.handler?.narrowSocket()
         }
         state.connection.forward(forwarding)
         return true

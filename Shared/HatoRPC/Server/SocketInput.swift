@@ -22,6 +22,12 @@ enum SocketInput {
         channel.setOption(.socketOption(.so_rcvbuf), value: bytes).assumeIsolated().whenFailure { _ in }
     }
 
+    /// What was shown is not the credential of those that send from now on. On the event loop.
+    static func narrow(_ channel: any Channel, _ limits: RPCLimits) {
+        guard channel is any SocketOptionProvider else { return }
+        channel.setOption(.socketOption(.so_rcvbuf), value: option(limits)).assumeIsolated().whenFailure { _ in }
+    }
+
     /// Whether the peer has reset the connection; false where the system does not say. On the event loop.
     static func isReset(_ channel: any Channel) -> Bool {
         #if os(Linux)

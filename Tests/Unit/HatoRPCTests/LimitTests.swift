@@ -44,6 +44,23 @@ struct LimitTests {
         await service.stop()
     }
 
+    /// The credential of a gateway is not that of its client.
+    @Test func systemKeepsLittleOfClientsOfAGateway() async throws {
+        let service = try await TestService { $0.limits.socketReceivedBytesMax = 96 << 10 }
+        let peer = try await service.peer()
+        _ = try await peer.call("check.echo")
+        let port = try #require(peer.channel.localAddress?.port)
+        let own = try #require(peer.channel.remoteAddress?.port)
+        let accepted = try #require(socket(on: own, connectedTo: port))
+        let received = try #require(option(accepted, SOL_SOCKET, SO_RCVBUF))
+        let forward = #"{"auth":"gateway","from":"203.0.113.7","clientLines":true}"#
+        #expect(try await peer.call("session.forward", forward)["result"] == [:])
+        #expect(option(accepted, SOL_SOCKET, SO_RCVBUF) == received)
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        #expect(option(accepted, SOL_SOCKET, SO_RCVBUF) == 3 * received)
+        await service.stop()
+    }
+
     /// The socket of this process at a port whose peer has this port: clients of several servers may have the same.
     private func socket(on own: Int, connectedTo port: Int) -> CInt? {
         (0..<4_096).first { descriptor in
