@@ -88,10 +88,11 @@ final class RequestRunner {
 
     /// A line holds memory that others wait for: its rest does not come, or its connection does not let it be taken.
     func refuseStalledLine() {
-        guard waiting?.line != nil else { return refuseUnfinishedLine(RPCError.lineStalled) }
+        guard let line = waiting?.line else { return refuseUnfinishedLine(RPCError.lineStalled) }
         waiting = nil
         lines.endClaim()
-        refuse(RPCError.memoryFull)
+        let start = line.readableBytesUInt8Span.extracting(first: Self.lineReadOnLoopBytesMax)
+        refuse(RPCError.memoryFull, id: EnvelopeReader.id(in: start, server.limits))
     }
 
     /// More comes than may be held, and cannot be left to the system: what has not started is dropped.

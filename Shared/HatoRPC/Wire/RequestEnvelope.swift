@@ -65,10 +65,10 @@ enum EnvelopeReader {
     /// Longer ones are not looked for in lines that are refused as a whole.
     private static let foundIDBytesMax = 256
 
-    /// The id of a line that is one request, without its values; nil where there is none.
+    /// The id of a line that is one request, or begins like one, without its values; nil where there is none.
     ///
     /// A connection may carry the requests of several clients: each response needs its id.
-    private static func id(in line: Span<UInt8>, _ limits: RPCLimits) -> String? {
+    static func id(in line: Span<UInt8>, _ limits: RPCLimits) -> String? {
         var scanner = JSONScanner(depth: limits.nestingMax)
         guard var cursor = try? scanner.beginObject(line) else { return nil }
         while let name = try? scanner.nextMember(line, &cursor) {
@@ -76,7 +76,9 @@ enum EnvelopeReader {
             guard let range = try? JSONSkipper.skip(line, &scanner) else { return nil }
             guard name == "id" else { continue }
             let isID = kind == .string || kind == .number || kind == .null
-            return isID && range.count <= foundIDBytesMax ? text(line.extracting(range)) : nil
+            // What ends the line might go on.
+            let isWhole = range.upperBound < line.count && range.count <= foundIDBytesMax
+            return isID && isWhole ? text(line.extracting(range)) : nil
         }
         return nil
     }

@@ -36,6 +36,24 @@ struct ValueMemoryTests {
         #expect(respond(in: world, to: hostile, and: other) == 202)
     }
 
+    /// An error without an id ends a connection that several clients share.
+    @Test func idIsFoundInTheBeginningOfALine() {
+        func id(_ text: String, first count: Int = .max) -> String? {
+            let bytes = Array(text.utf8)
+            return EnvelopeReader.id(in: bytes.span.extracting(first: count), RPCLimits())
+        }
+        let text = #"{"jsonrpc":"2.0","id":1234,"method":"check.store","params":{"value":["#
+        #expect(id(text) == "1234")
+        #expect(id(#"{"params":{"id":1},"id":"a","method":"x"}"#) == #""a""#)
+        #expect(id(#"{"params":{"id":1},"x":2}"#) == nil)
+        #expect(id("[\(text)]}}]") == nil)
+        // A number that is cut off is none.
+        for count in 0...text.utf8.count {
+            let isThere = count > #"{"jsonrpc":"2.0","id":1234"#.utf8.count
+            #expect(id(text, first: count) == (isThere ? "1234" : nil))
+        }
+    }
+
     /// Responds to all requests and closes all connections, which then hold nothing. Returns the number of requests.
     private func respond(
         in world: LargeReadTests.World, to peers: [LargeReadTests.Peer], and other: LargeReadTests.Peer
