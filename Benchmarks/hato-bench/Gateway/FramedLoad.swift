@@ -56,8 +56,15 @@ enum Framing: Sendable {
 extension UnsafeRawBufferPointer {
     /// The first position of some bytes.
     fileprivate func place(of bytes: [UInt8]) -> Int? {
-        guard let start = baseAddress, let found = memmem(start, count, bytes, bytes.count) else { return nil }
-        return UnsafeRawPointer(found) - start
+        guard let first = bytes.first, let start = baseAddress else { return nil }
+        var from = 0
+        while count - from >= bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: self[from...(count - bytes.count)])
+            guard let place = rest.place(of: first) else { return nil }
+            if memcmp(start + from + place, bytes, bytes.count) == 0 { return from + place }
+            from += place + 1
+        }
+        return nil
     }
 }
 

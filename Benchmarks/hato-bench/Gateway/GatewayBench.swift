@@ -103,6 +103,7 @@ struct GatewayBench: Sendable {
             pair.native.close()
             pair.framed.close()
         }
+        Progress.say("  \(pair.name): \(pair.shape)")
         try pair.native.warmUp()
         _ = try pair.framed.window(seconds: 0.5)
         var (native, framed): ([Window], [Window]) = ([], [])

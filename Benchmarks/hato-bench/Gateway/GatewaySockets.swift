@@ -7,10 +7,10 @@ enum GatewaySockets {
         let socket = try RawSocket(port: port, receiveBytes: receiveBytes)
         socket.limitWaiting(seconds: 30)
         try socket.send(FirebaseRequests.upgrade)
-        // The response, and the hello of the session behind it.
-        try skip(to: #""t":"h""#, socket)
+        try skip(to: "\r\n\r\n", socket)
+        try skipFrames(to: #""t":"h""#, socket)
         try socket.send(FirebaseRequests.authenticate(token))
-        try skip(to: #""s":"ok""#, socket)
+        try skipFrames(to: #""s":"ok""#, socket)
         return socket
     }
 
@@ -18,7 +18,7 @@ enum GatewaySockets {
     static func listener(port: Int, as token: String, room: String, receiveBytes: Int32? = nil) throws -> RawSocket {
         let socket = try webSocket(port: port, as: token, receiveBytes: receiveBytes)
         try socket.send(FirebaseRequests.listen("/chats/\(room)/messages"))
-        try skip(to: #""r":2,"b":{"s":"ok""#, socket)
+        try skipFrames(to: #""r":2,"b":{"s":"ok""#, socket)
         return socket
     }
 
@@ -31,15 +31,38 @@ enum GatewaySockets {
         return socket
     }
 
+    private static let skippedBytesMax = 1 << 16
+
     /// Reads up to a text, byte by byte.
     private static func skip(to text: String, _ socket: RawSocket) throws {
         let wanted = Array(text.utf8)
         var read: [UInt8] = []
-        var byte: [UInt8] = [0]
         while !read.suffix(wanted.count).elementsEqual(wanted) {
-            guard read.count < 1 << 16 else { throw BenchError("\(text) did not come") }
-            _ = try socket.receive(into: &byte)
-            read.append(byte[0])
+            guard read.count < skippedBytesMax else { throw BenchError("\(text) did not come") }
+            read.append(try byte(of: socket))
         }
+    }
+
+    /// Reads frames of a server (RFC 6455, section 5.2) up to the one that contains a text, and nothing behind it.
+    private static func skipFrames(to text: String, _ socket: RawSocket) throws {
+        var count = 0
+        while count < skippedBytesMax {
+            _ = try byte(of: socket)
+            var length = Int(try byte(of: socket))
+            if length == 126 {
+                let high = Int(try byte(of: socket))
+                length = high << 8 | Int(try byte(of: socket))
+            }
+            let payload = try (0..<length).map { _ in try byte(of: socket) }
+            if String(decoding: payload, as: UTF8.self).contains(text) { return }
+            count += length + 2
+        }
+        throw BenchError("\(text) did not come")
+    }
+
+    private static func byte(of socket: RawSocket) throws -> UInt8 {
+        var byte: [UInt8] = [0]
+        _ = try socket.receive(into: &byte)
+        return byte[0]
     }
 }

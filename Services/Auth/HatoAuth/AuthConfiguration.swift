@@ -75,6 +75,8 @@ public struct AuthConfiguration: Sendable {
     public var allowsPrivateProviders = false
     /// Whether limits by address also apply to loopback addresses.
     public var limitsLoopback = true
+    /// Whether they apply to loopback addresses that a gateway forwards.
+    public var limitsForwardedLoopback = true
     /// Limits of accounts, sessions and attempts.
     public var limits = AuthLimits()
     /// The keys of other services.

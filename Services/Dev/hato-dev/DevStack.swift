@@ -142,7 +142,8 @@ struct DevStack: RunningService {
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
-            configuration.limitsLoopback = false
+            // Tests of an app sign up hundreds of users, some of them through the gateway.
+            (configuration.limitsLoopback, configuration.limitsForwardedLoopback) = (false, false)
             configuration.allowsPrivateProviders = start.settings.flag("allow-private-providers")
             configuration.scrypt = DevSettings.scrypt(start.settings)
             configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)

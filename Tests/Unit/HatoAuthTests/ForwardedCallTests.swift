@@ -12,7 +12,9 @@ struct ForwardedCallTests {
     private static let gatewayKey = "gateway-key-0123456789-0123456789-0123456789"
     private static let administratorKey = "administrator-key-0123456789-0123456789"
 
-    private func with(_ body: (RPCClient, RPCClient) async throws -> Void) async throws {
+    private func with(
+        _ change: (inout AuthConfiguration) -> Void = { _ in }, _ body: (RPCClient, RPCClient) async throws -> Void
+    ) async throws {
         var configuration = AuthConfiguration()
         configuration.scrypt = ScryptCost(logN: 4, r: 1, p: 1)
         configuration.serviceKeys = try ServiceKeys([
@@ -21,6 +23,7 @@ struct ForwardedCallTests {
         // Without the gateway nothing of this machine is limited.
         configuration.limitsLoopback = false
         configuration.limits.signInsPerAddress = RateLimit(burst: 2, perMinute: 1)
+        change(&configuration)
         let service = try await AuthService.open(
             configuration, store: MemoryStore(),
             administratorKeys: try #require(AdministratorKeys(keys: [Self.administratorKey])),
@@ -49,6 +52,19 @@ struct ForwardedCallTests {
                 #expect(await signIn(gateway, from: address)?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "\(address)")
             }
             #expect(await signIn(gateway, from: "2001:db8::8")?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "one /64")
+        }
+    }
+
+    /// As in a stack for development, where an app's tests reach auth through the gateway.
+    @Test func attemptsFromLoopbackCountNotWhereTheyNeedNot() async throws {
+        try await with({ $0.limitsForwardedLoopback = false }) { gateway, _ in
+            for _ in 0..<4 {
+                #expect(await signIn(gateway, from: "127.0.0.1")?.reason == "INVALID_LOGIN_CREDENTIALS")
+            }
+            for _ in 0..<2 {
+                #expect(await signIn(gateway, from: "203.0.113.7")?.reason == "INVALID_LOGIN_CREDENTIALS")
+            }
+            #expect(await signIn(gateway, from: "203.0.113.7")?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
         }
     }
 

@@ -61,6 +61,7 @@ final class AttemptLedger: Sendable {
 
     private let limits: AuthLimits
     private let limitsLoopback: Bool
+    private let limitsForwardedLoopback: Bool
     private let now: @Sendable () -> Int64
     /// Makes the marks of `FailureKey`.
     private let key: [UInt8]
@@ -71,6 +72,7 @@ final class AttemptLedger: Sendable {
         self.key = key
         limits = configuration.limits
         limitsLoopback = configuration.limitsLoopback
+        limitsForwardedLoopback = configuration.limitsForwardedLoopback
         self.now = now
     }
 
@@ -119,7 +121,8 @@ final class AttemptLedger: Sendable {
     /// Nil where the address is not counted. A customer with very many networks counts as one for codes, which are
     /// limited for all addresses together, too, and for guesses.
     private func origin(_ kind: Kind, _ address: ClientAddress?) -> Origin? {
-        guard let address, limitsLoopback || address.isForwarded || !address.isLoopback else { return nil }
+        guard let address, !address.isLoopback || (address.isForwarded ? limitsForwardedLoopback : limitsLoopback)
+        else { return nil }
         return Origin(kind: kind, network: kind == .code || kind == .guess ? address.site : address.network)
     }
 
