@@ -22,9 +22,9 @@ public struct AccountRequest: Sendable, Hashable, SecretHolder {
     /// - Parameter target: path and query, as sent.
     public init(_ method: String, _ target: String, body: [UInt8] = []) {
         self.method = method
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        path = parts.first.map(String.init) ?? ""
-        query = parts.count > 1 ? String(parts[1]) : ""
+        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
+        path = String(target[..<(mark ?? target.endIndex)])
+        query = mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
         self.body = body
     }
 

@@ -82,15 +82,27 @@ public struct AuthRoute: Sendable, Hashable {
     /// - Parameter path: as sent, without the query.
     /// - Parameter isEmulator: whether the paths of an emulator exist.
     public static func find(_ method: String, _ path: String, isEmulator: Bool) -> AuthRoute? {
-        guard path.hasPrefix("/") else { return nil }
-        var segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-            .map { AccountPercentCoding.decoded($0.utf8) }
+        guard isPossible(path[...]) else { return nil }
+        var segments = path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { AccountPercentCoding.decoded($0) }
         let hasHost = segments.first.map(AuthPaths.hosts.contains) ?? false
         if hasHost { segments.removeFirst() }
         // Nodes may have these names.
-        guard hasHost || segments.first == ".well-known" || !path.hasSuffix(".json") else { return nil }
+        guard hasHost || segments.first == ".well-known" || !path.hasSuffix(suffix) else { return nil }
         let paths = AuthPaths(method: method, isEmulator: isEmulator)
         if let route = paths.route(segments, hasHost: hasHost) { return route }
         return hasHost ? AuthRoute(.notFound) : nil
     }
+
+    /// Whether a path may be one of the account dialect: most paths are those of nodes, whose first key has no dot.
+    public static func isPossible(_ path: Substring) -> Bool {
+        let bytes = path.utf8
+        guard bytes.first == UInt8(ascii: "/") else { return false }
+        guard bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) else { return true }
+        let first = bytes.dropFirst().prefix { $0 != UInt8(ascii: "/") }
+        return first.count < bytes.count - 1 && first.contains { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "%") }
+    }
+
+    /// Of the paths of nodes.
+    private static let suffix = ".json"
 }

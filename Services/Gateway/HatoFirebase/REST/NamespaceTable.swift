@@ -38,8 +38,11 @@ public struct NamespaceTable: Sendable, Hashable {
     ///   - target: of the request; of several parameters `ns` the first one counts.
     ///   - host: the header `Host`.
     public func database(target: String, host: String?) -> DatabaseName? {
-        let query = target.firstIndex(of: "?").map { target[target.index(after: $0)...] } ?? ""
-        let encoded = query.split(separator: "&").first { $0.hasPrefix("ns=") }?.dropFirst(3)
+        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
+        let query = mark.map { target.utf8[target.utf8.index(after: $0)...] } ?? target.utf8[target.endIndex...]
+        let name = "ns="
+        let pair = query.split(separator: UInt8(ascii: "&")).first { $0.starts(with: name.utf8) }
+        let encoded = pair.map { Substring($0.dropFirst(name.utf8.count)) }
         guard let encoded else { return database(namespace: nil, host: host) }
         return PercentDecoding.decode(encoded, isForm: true).flatMap { database(namespace: $0, host: host) }
     }

@@ -4,27 +4,36 @@ enum PercentDecoding {
     ///
     /// - Parameter isForm: `+` is a blank, as in forms.
     static func decode(_ text: Substring, isForm: Bool = false) -> String? {
-        let bytes = text.utf8
+        let bytes = text.utf8.span
+        if isPlain(bytes, isForm) { return String(text) }
         // This character stands for bytes that were no UTF-8 before the target became text; clients encode it.
         guard !text.unicodeScalars.contains("\u{FFFD}") else { return nil }
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
-        var index = bytes.startIndex
-        while index < bytes.endIndex {
+        var index = 0
+        while index < bytes.count {
             let byte = bytes[index]
-            index = bytes.index(after: index)
+            index += 1
             switch byte {
             case UInt8(ascii: "%"):
-                guard index < bytes.endIndex, let high = hexDigit(bytes[index]) else { return nil }
-                index = bytes.index(after: index)
-                guard index < bytes.endIndex, let low = hexDigit(bytes[index]) else { return nil }
-                index = bytes.index(after: index)
+                guard index + 1 < bytes.count, let high = hexDigit(bytes[index]), let low = hexDigit(bytes[index + 1])
+                else { return nil }
+                index += 2
                 decoded.append(high << 4 | low)
             case UInt8(ascii: "+") where isForm: decoded.append(UInt8(ascii: " "))
             default: decoded.append(byte)
             }
         }
         return String(validating: decoded, as: UTF8.self)
+    }
+
+    /// Whether ASCII stands for itself in all of a text.
+    private static func isPlain(_ bytes: Span<UInt8>, _ isForm: Bool) -> Bool {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte >= 0x80 || byte == UInt8(ascii: "%") || isForm && byte == UInt8(ascii: "+") { return false }
+        }
+        return true
     }
 
     private static func hexDigit(_ byte: UInt8) -> UInt8? {

@@ -15,13 +15,14 @@ struct QueryParameters {
 
     /// Throws for a value that is no percent-encoded UTF-8, and for two different values of one name.
     init(_ query: Substring?) throws(RESTError) {
-        for pair in (query ?? "").split(separator: "&") {
-            let mark = pair.utf8.firstIndex(of: UInt8(ascii: "="))
+        for bytes in (query ?? "").utf8.split(separator: UInt8(ascii: "&")) {
+            let pair = Substring(bytes)
+            let mark = bytes.firstIndex(of: UInt8(ascii: "="))
             let encodedName = mark.map { pair[..<$0] } ?? pair
             guard let name = PercentDecoding.decode(encodedName, isForm: true), Self.names.contains(name) else {
                 continue
             }
-            let encoded = mark.map { pair[pair.utf8.index(after: $0)...] } ?? ""
+            let encoded = mark.map { pair[bytes.index(after: $0)...] } ?? ""
             guard let value = PercentDecoding.decode(encoded, isForm: true) else {
                 throw RESTErrors.parameter(name, "percent-encoded UTF-8")
             }

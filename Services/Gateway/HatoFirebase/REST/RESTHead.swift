@@ -52,9 +52,10 @@ extension StringProtocol {
     /// The text without blanks and tabs at both ends.
     var trimmed: String {
         let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        let tail = Array(utf8.drop(while: isBlank))
-        guard let last = tail.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return String(decoding: tail[...last], as: UTF8.self)
+        let bytes = Substring(self).utf8
+        guard let first = bytes.firstIndex(where: { !isBlank($0) }), let last = bytes.lastIndex(where: { !isBlank($0) })
+        else { return "" }
+        return String(Substring(bytes[first...last]))
     }
 }
 

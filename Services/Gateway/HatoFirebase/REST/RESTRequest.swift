@@ -133,8 +133,8 @@ public struct RESTRequest: Sendable, Hashable {
 
     private static func acceptsEvents(_ head: RESTHead) -> Bool {
         guard let accept = head.header("accept") else { return false }
-        return accept.split(separator: ",").contains { range in
-            String(range.prefix { $0 != ";" }).trimmed.hasSameLetters(as: "text/event-stream")
+        return accept.utf8.split(separator: UInt8(ascii: ",")).contains { range in
+            Substring(range.prefix { $0 != UInt8(ascii: ";") }).trimmed.hasSameLetters(as: "text/event-stream")
         }
     }
 }

@@ -5,8 +5,9 @@ struct TargetParameters {
     /// Reads the query of a target. Of a name that comes twice, the first one counts.
     init(target: String) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
-        for pair in target[target.utf8.index(after: mark)...].split(separator: "&") {
-            let sign = pair.utf8.firstIndex(of: UInt8(ascii: "="))
+        for bytes in target.utf8[target.utf8.index(after: mark)...].split(separator: UInt8(ascii: "&")) {
+            let pair = Substring(bytes)
+            let sign = bytes.firstIndex(of: UInt8(ascii: "="))
             let name = String(sign.map { pair[..<$0] } ?? pair)
             guard values[name] == nil else { continue }
             values[name] = sign.map { pair[pair.utf8.index(after: $0)...] } ?? ""

@@ -34,8 +34,10 @@ final class AccountsRouter {
     func exchange(
         for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection
     ) -> AccountsExchange? {
-        let context = context(head)
+        guard AuthRoute.isPossible(head.path) else { return nil }
         let request = AccountRequest(head)
+        guard AuthRoute.find(request.method, request.path, isEmulator: emulator != nil) != nil else { return nil }
+        let context = context(head)
         guard let bytesMax = AccountExchange.bodyBytesMax(of: request, context) else { return nil }
         let client = AccountsExchange.Client(
             address: address, origin: head.headers.first(name: "origin"), omitsBody: head.method == .HEAD)
@@ -72,9 +74,12 @@ final class AccountsRouter {
 
     private static let hostBytesMax = 262
 
+    private static let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)
+
     private static func sessionId() -> String {
-        let letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-        return String((0..<27).compactMap { _ in letters.randomElement() })
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<27).compactMap { _ in letters.randomElement(using: &generator) }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

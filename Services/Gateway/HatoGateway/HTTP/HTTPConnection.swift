@@ -370,5 +370,5 @@ extension HTTPRequestHead {
     }
 
     /// The path, still encoded, without the query.
-    var path: Substring { uri.prefix { $0 != "?" } }
+    var path: Substring { Substring(uri.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 }
