@@ -3,11 +3,10 @@ enum PercentDecoding {
     /// The decoded text; nil for a broken percent code, and for bytes that are not UTF-8, encoded or not.
     ///
     /// - Parameter isForm: `+` is a blank, as in forms.
-    static func decode(_ text: Substring, isForm: Bool = false) -> String? {
-        let bytes = text.utf8.span
-        if isPlain(bytes, isForm) { return String(text) }
-        // This character stands for bytes that were no UTF-8 before the target became text; clients encode it.
-        guard !text.unicodeScalars.contains("\u{FFFD}") else { return nil }
+    static func decode(_ text: Substring, isForm: Bool = false) -> String? { decode(text.utf8.span, isForm: isForm) }
+
+    /// The same for the bytes of a text.
+    static func decode(_ bytes: Span<UInt8>, isForm: Bool = false) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
         var index = 0
@@ -21,19 +20,19 @@ enum PercentDecoding {
                 index += 2
                 decoded.append(high << 4 | low)
             case UInt8(ascii: "+") where isForm: decoded.append(UInt8(ascii: " "))
+            case replacement[0] where isReplacement(bytes, at: index - 1): return nil
             default: decoded.append(byte)
             }
         }
         return String(validating: decoded, as: UTF8.self)
     }
 
-    /// Whether ASCII stands for itself in all of a text.
-    private static func isPlain(_ bytes: Span<UInt8>, _ isForm: Bool) -> Bool {
-        for index in bytes.indices {
-            let byte = bytes[index]
-            if byte >= 0x80 || byte == UInt8(ascii: "%") || isForm && byte == UInt8(ascii: "+") { return false }
-        }
-        return true
+    /// This character stands for bytes that were no UTF-8 before the target became text; clients encode it.
+    private static let replacement = Array("\u{FFFD}".utf8)
+
+    private static func isReplacement(_ bytes: Span<UInt8>, at index: Int) -> Bool {
+        bytes.count - index >= replacement.count
+            && replacement.indices.allSatisfy { bytes[index + $0] == replacement[$0] }
     }
 
     private static func hexDigit(_ byte: UInt8) -> UInt8? {

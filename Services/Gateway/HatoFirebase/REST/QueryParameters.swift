@@ -15,20 +15,27 @@ struct QueryParameters {
 
     /// Throws for a value that is no percent-encoded UTF-8, and for two different values of one name.
     init(_ query: Substring?) throws(RESTError) {
-        for bytes in (query ?? "").utf8.split(separator: UInt8(ascii: "&")) {
-            let pair = Substring(bytes)
-            let mark = bytes.firstIndex(of: UInt8(ascii: "="))
-            let encodedName = mark.map { pair[..<$0] } ?? pair
-            guard let name = PercentDecoding.decode(encodedName, isForm: true), Self.names.contains(name) else {
-                continue
+        let query = query ?? ""
+        let bytes = query.utf8.span
+        var start = 0
+        while start < bytes.count {
+            var (mark, end): (Int?, Int) = (nil, start)
+            while end < bytes.count, bytes[end] != UInt8(ascii: "&") {
+                if mark == nil, bytes[end] == UInt8(ascii: "=") { mark = end }
+                end += 1
             }
-            let encoded = mark.map { pair[bytes.index(after: $0)...] } ?? ""
-            guard let value = PercentDecoding.decode(encoded, isForm: true) else {
-                throw RESTErrors.parameter(name, "percent-encoded UTF-8")
-            }
-            if let other = values.updateValue(value, forKey: name), !other.utf8.elementsEqual(value.utf8) {
-                throw RESTErrors.parameter(name, "specified only once")
-            }
+            try take(bytes.extracting(start..<(mark ?? end)), bytes.extracting((mark.map { $0 + 1 } ?? end)..<end))
+            start = end + 1
+        }
+    }
+
+    private mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(RESTError) {
+        guard let name = PercentDecoding.decode(name, isForm: true), Self.names.contains(name) else { return }
+        guard let value = PercentDecoding.decode(value, isForm: true) else {
+            throw RESTErrors.parameter(name, "percent-encoded UTF-8")
+        }
+        if let other = values.updateValue(value, forKey: name), !other.utf8.elementsEqual(value.utf8) {
+            throw RESTErrors.parameter(name, "specified only once")
         }
     }
 

@@ -43,7 +43,7 @@ public struct RESTHead: Sendable {
 extension StringProtocol {
     /// Whether both texts have the same bytes, the ASCII letters in any case.
     func hasSameLetters(as other: some StringProtocol) -> Bool {
-        utf8.elementsEqual(other.utf8) { lowercase($0) == lowercase($1) }
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) { lowercase($0) == lowercase($1) }
     }
 
     /// The text with its ASCII letters in lower case.

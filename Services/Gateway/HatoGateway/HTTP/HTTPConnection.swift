@@ -25,6 +25,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         case ended
     }
 
+    private enum Part {
+        case request(HTTPServerRequestPart)
+        /// What came is no HTTP.
+        case wrong
+    }
+
     private let loopState: LoopState
     private let peer: Peer
     private let compression: ResponseCompression
@@ -35,7 +41,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private var hasRequestEnded = true
     private var mayGoOn = true
     private(set) var isLeaving = false
-    private var parts: [HTTPServerRequestPart] = []
+    private var parts: [Part] = []
     private var isTaking = false
     private var isReadHeld = false
     /// The request under way.
@@ -48,7 +54,10 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private var protocols: ProtocolSwitch?
     /// Whether the request asks for a WebSocket, and has not ended.
     private var opensSocket = false
-    private var timer: Scheduled<Void>?
+    /// When the connection closes, unless something comes; nil: not by time.
+    private var deadline: NIODeadline?
+    /// Runs not later than the deadline, and then looks at it again: most deadlines are put off before they come.
+    private var timer: (due: NIODeadline, task: Scheduled<Void>)?
     /// Of the response that is being sent.
     private var whenTaken: (() -> Void)?
 
@@ -90,13 +99,19 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end()
-        context.close(promise: nil)
+        // What a client sends behind what is no HTTP.
+        if phase == .ended, error is ByteToMessageDecoderError { return }
+        guard error is HTTPParserError, phase != .ended else {
+            end()
+            return context.close(promise: nil)
+        }
+        parts.append(.wrong)
+        takeParts()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard phase != .ended else { return }
-        parts.append(unwrapInboundIn(data))
+        parts.append(.request(unwrapInboundIn(data)))
         takeParts()
     }
 
@@ -124,26 +139,53 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The next head waits for the end of the former response.
-    private func mayTake(_ part: HTTPServerRequestPart) -> Bool {
-        if case .head = part { phase == .idle } else { phase != .ended }
-    }
-
-    private func take(_ part: HTTPServerRequestPart) {
+    private func mayTake(_ part: Part) -> Bool {
         switch part {
-        case .head(let head): began(head)
-        case .body(let bytes):
-            guard phase == .handling else { return }
-            schedule(limits.bodyStallMs)
-            exchange?.received(bytes)
-        case .end:
-            hasRequestEnded = true
-            guard phase == .handling else { return }
-            if opensSocket { openSocket() } else { endRequest() }
+        case .request(.head): phase == .idle
+        case .request: phase != .ended
+        case .wrong: phase == .idle || phase == .handling && !hasRequestEnded
         }
     }
 
+    private func take(_ part: Part) {
+        switch part {
+        case .request(.head(let head)): began(head)
+        case .request(.body(let bytes)):
+            guard phase == .handling else { return }
+            schedule(limits.bodyStallMs)
+            exchange?.received(bytes)
+        case .request(.end):
+            hasRequestEnded = true
+            guard phase == .handling else { return }
+            if opensSocket { openSocket() } else { endRequest() }
+        case .wrong: refuse()
+        }
+    }
+
+    /// Responds to what is no HTTP, and closes.
+    private func refuse() {
+        mayGoOn = false
+        if phase == .handling {
+            let exchange = exchange
+            self.exchange = nil
+            respond(HTTPResponse(status: .badRequest))
+            exchange?.clientLeft()
+            return
+        }
+        phase = .sending
+        let head = HTTPResponseHead(
+            version: .http1_1, status: .badRequest, headers: ["Connection": "close", "Content-Length": "0"])
+        // The compressor counts heads: it must not see this one.
+        let below = try? context?.pipeline.syncOperations.context(handlerType: HTTPResponseCompressor.self)
+        below?.write(wrapOutboundOut(.head(head)), promise: nil)
+        below?.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        end()
+        context?.close(mode: .output, promise: nil)
+        schedule(Self.lingeringMs)
+    }
+
     private func endRequest() {
-        timer?.cancel()
+        deadline = nil
         exchange?.requestEnded()
     }
 
@@ -246,7 +288,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         guard phase == .handling, let context, let head else { return }
         (phase, mayGoOn) = (.responding, false)
         record?.status = status.code
-        timer?.cancel()
+        deadline = nil
         compression.hasBody = true
         var headers = headers
         setConnection(&headers, head)
@@ -327,7 +369,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private func end() {
         guard phase != .ended else { return }
         phase = .ended
-        timer?.cancel()
+        deadline = nil
+        timer?.task.cancel()
+        timer = nil
         requestEnded()
         let exchange = exchange
         self.exchange = nil
@@ -338,12 +382,25 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// The connection closes unless this is called again within so many milliseconds.
     private func schedule(_ milliseconds: Int) {
-        timer?.cancel()
         guard let context else { return }
-        let time = TimeAmount.milliseconds(Int64(milliseconds))
-        timer = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            self?.context?.close(promise: nil)
+        let due = context.eventLoop.now + .milliseconds(Int64(milliseconds))
+        deadline = due
+        if let timer, timer.due <= due { return }
+        timer?.task.cancel()
+        setTimer(due, context)
+    }
+
+    private func setTimer(_ due: NIODeadline, _ context: ChannelHandlerContext) {
+        let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak self] in
+            if let self { timeCame() }
         }
+        timer = (due, task)
+    }
+
+    private func timeCame() {
+        timer = nil
+        guard let context, let deadline else { return }
+        if deadline > context.eventLoop.now { setTimer(deadline, context) } else { context.close(promise: nil) }
     }
 }
 

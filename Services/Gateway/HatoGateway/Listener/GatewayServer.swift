@@ -126,8 +126,7 @@ public final class GatewayServer: Sendable {
         let decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
         let others: [any RemovableChannelHandler] = [
-            HTTPResponseEncoder(), HTTPServerPipelineHandler(), NIOHTTPResponseHeadersValidator(),
-            HTTPServerProtocolErrorHandler(), compression.handler(),
+            HTTPResponseEncoder(), NIOHTTPResponseHeadersValidator(), compression.handler(),
         ]
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandlers([HeadPulse(http), others[0], decoder])
