@@ -86,6 +86,22 @@ struct EmulatedGateway {
         }
     }
 
+    /// As Firebase checks them, where accounts are not hidden.
+    @Test func aTakenAddressComesBeforeAWeakPassword() async throws {
+        let account: JSONValue = ["email": "masuo@example.com", "password": "correct horse"]
+        let weak: JSONValue = ["email": "masuo@example.com", "password": "short"]
+        try await Self.run { _, client in
+            #expect(try client.post("signUp", account).status == 200)
+            #expect(try client.post("signUp", weak).message == "EMAIL_EXISTS")
+            let made = try client.send("POST /v1/projects/hato/accounts", weak, Self.owner)
+            #expect(made.message == "EMAIL_EXISTS")
+            let hides: JSONValue = ["emailPrivacyConfig": ["enableImprovedEmailPrivacy": true]]
+            #expect(try client.send("PATCH /emulator/v1/projects/hato/config", hides).status == 200)
+            let hidden = try client.post("signUp", weak)
+            #expect(hidden.message == "WEAK_PASSWORD : Password should be at least 6 characters")
+        }
+    }
+
     @Test func itsSettingsHoldButForFlagsOfAuth() async throws {
         let wrong: JSONValue = ["email": "a@example.com", "password": "wrong"]
         try await Self.run { _, client in

@@ -57,8 +57,19 @@ enum AccountChecks {
         return deletions
     }
 
-    /// Throws unless a user may give its account the names that `account` has.
+    /// Throws unless a user may give its account the names that `account` has. That an address is taken comes first
+    /// where it may be shown (spec auth §3, order of checks).
     static func checkOwnNames(
+        of account: AccountRecord, replacing before: AccountRecord, _ service: AuthService, in rows: some StoreReading
+    ) throws {
+        let hides = service.configuration.hidesWhoExists
+        if !hides { try AccountRows.checkNames(of: account, replacing: before, in: rows) }
+        try checkOwnAddress(of: account, replacing: before, service, in: rows)
+        if hides { try AccountRows.checkNames(of: account, replacing: before, in: rows) }
+    }
+
+    /// Throws where a code must prove the address that a user gives its account, whether it is taken or not.
+    static func checkOwnAddress(
         of account: AccountRecord, replacing before: AccountRecord, _ service: AuthService, in rows: some StoreReading
     ) throws {
         // A taken address says so here; a code to it does not.
@@ -66,7 +77,6 @@ enum AccountChecks {
             throw AuthError.emailNeedsCode
         }
         try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
-        try AccountRows.checkNames(of: account, replacing: before, in: rows)
     }
 
     /// Parts of a credential whose counterpart is missing: a password without e-mail and username cannot be used.

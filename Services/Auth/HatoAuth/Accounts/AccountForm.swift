@@ -45,6 +45,25 @@ struct AccountFormPolicy: Sendable {
         passwords = PasswordPolicy(configuration)
     }
 
+    /// A valid form. That its e-mail address is taken comes before what is wrong with the other fields, such as
+    /// `WEAK_PASSWORD`, and after what is missing and what is wrong with the address (spec auth §3, order of checks).
+    ///
+    /// - Parameters:
+    ///   - before: the account that changes; nil for a new one.
+    ///   - isFree: Throws when another account has the address, which is all that it is given.
+    func check(
+        _ form: AccountForm, before: AccountRecord?, missing: [FieldProblem],
+        isFree: (Checked) async throws -> Void
+    ) async throws -> Checked {
+        let names = before?.signInNames ?? []
+        do { return try check(form, names: names, missing: missing) } catch {
+            var address = Checked()
+            address.email = form.email.flatMap { try? email($0, stored: names) }
+            if missing.isEmpty, address.email != nil { try await isFree(address) }
+            throw error
+        }
+    }
+
     /// Throws `AuthError.invalidFields` with every wrong field, those of `missing` first. `names` are the existing
     /// names of the account.
     func check(

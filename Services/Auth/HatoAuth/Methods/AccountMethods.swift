@@ -33,13 +33,18 @@ struct AccountMethods: AuthMethods {
             if missing.isEmpty { try policy.check(isAnonymous: false) }
         }
         if form.password != nil, !configuration.allowsPasswordSignIn { throw AuthError.operationNotAllowed }
-        let checked = try AccountFormPolicy(configuration, isOwn: true).check(
-            form, names: before.signInNames, missing: missing)
         let isCredential = Self.touchesCredential(form, deletions) || request.deleteProviders?.isEmpty == false
         if isCredential { try requireRecentSignIn(user, before) }
-        if user.hasToken {
+        func admit() throws {
+            guard user.hasToken else { return }
             try attempts.admit(isCredential ? .credentialChange : .profileChange, of: user.uid, from: origin.address)
         }
+        let policy = AccountFormPolicy(configuration, isOwn: true)
+        let checked = try await policy.check(form, before: before, missing: missing) { address in
+            try admit()
+            try await checkAddress(address, before)
+        }
+        try admit()
         var hash: PasswordHash?
         if let password = checked.password {
             // A taken name costs no hash; the transaction checks again.
@@ -69,6 +74,19 @@ struct AccountMethods: AuthMethods {
     }
 
     // MARK: Steps
+
+    /// Throws what refuses an address, as far as a form with other mistakes may show it: such a form changes nothing,
+    /// so that it could try many addresses unseen.
+    private func checkAddress(_ address: AccountFormPolicy.Checked, _ before: AccountRecord) async throws {
+        let account = AccountChange(address, passwordHash: nil).applied(to: before, now: environment.now())
+        try await store.read { [service] rows in
+            if service.configuration.hidesWhoExists {
+                try AccountChecks.checkOwnAddress(of: account, replacing: before, service, in: rows)
+            } else {
+                try AccountChecks.checkOwnNames(of: account, replacing: before, service, in: rows)
+            }
+        }
+    }
 
     private struct Updated: Sendable {
         var account: AccountRecord

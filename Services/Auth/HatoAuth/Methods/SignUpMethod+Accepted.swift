@@ -12,7 +12,7 @@ extension SignUpMethod {
     /// Throws `AuthError` for what has nothing to do with the address.
     func accept(_ request: Auth.SignUp, _ origin: CallOrigin) async throws {
         _ = try AccountFormPolicy(configuration).label(request.label)
-        let checked = try checked(AccountForm(request))
+        let checked = try await checked(AccountForm(request))
         try configuration.links.check(request.continueUrl, domains: configuration.continueDomains)
         try MailLocale.check(request.locale)
         guard service.mail != nil else { throw AuthError.mailNotConfigured }

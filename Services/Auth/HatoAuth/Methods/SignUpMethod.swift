@@ -27,7 +27,12 @@ struct SignUpMethod: AuthMethods {
         let newSession = try service.newSession(request.label, origin)
         let upgrade = try upgrade(request)
         let before = try await account(before: upgrade)
-        let checked = try checked(form, before, isAnonymous: isAnonymous)
+        let checked = try await checked(form, before, isAnonymous: isAnonymous) { address in
+            // A form with other mistakes makes no account, so that it could try many addresses unseen.
+            guard !configuration.hidesWhoExists else { return }
+            try attempts.admit(.signUpCheck, from: origin.address)
+            try await store.read { try checkFree(address, upgrade, in: $0) }
+        }
         try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
         // The transaction checks again.
         try await store.read { try checkFree(checked, upgrade, in: $0) }
@@ -45,13 +50,16 @@ struct SignUpMethod: AuthMethods {
     }
 
     /// The form of a sign-up, where people may sign up. Throws `AuthError`.
+    ///
+    /// - Parameter isFree: Throws when another account has the e-mail address, which is all that it is given.
     func checked(
-        _ form: AccountForm, _ before: AccountRecord? = nil, isAnonymous: Bool = false
-    ) throws(AuthError) -> AccountFormPolicy.Checked {
+        _ form: AccountForm, _ before: AccountRecord? = nil, isAnonymous: Bool = false,
+        isFree: (AccountFormPolicy.Checked) async throws -> Void = { _ in }
+    ) async throws -> AccountFormPolicy.Checked {
         let missing = missing(of: form, before, isAnonymous: isAnonymous)
         if missing.isEmpty { try SignUpPolicy(configuration).check(isAnonymous: isAnonymous) }
-        return try AccountFormPolicy(configuration, isOwn: true)
-            .check(form, names: before?.signInNames ?? [], missing: missing)
+        return try await AccountFormPolicy(configuration, isOwn: true)
+            .check(form, before: before, missing: missing, isFree: isFree)
     }
 
     /// Throws `AuthError.invalidFields` with every problem of the form, or what else would refuse the sign-up. Keeps

@@ -41,7 +41,9 @@ struct UsersMethods: AuthMethods {
             customAttributes: request.customAttributes)
         let missing =
             AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(UserID.problem(with:)).map { [$0] } ?? [])
-        let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
+        let checked = try await AccountFormPolicy(configuration).check(form, before: nil, missing: missing) {
+            try await checkAddress($0, replacing: nil)
+        }
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
@@ -79,9 +81,10 @@ struct UsersMethods: AuthMethods {
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             return account
         }
-        let checked = try AccountFormPolicy(configuration).check(
-            form, names: [before.email, before.username].compactMap { $0 },
-            missing: AccountChecks.missingName(form, before, deletions))
+        let missing = AccountChecks.missingName(form, before, deletions)
+        let checked = try await AccountFormPolicy(configuration).check(form, before: before, missing: missing) {
+            try await checkAddress($0, replacing: before)
+        }
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
@@ -105,6 +108,16 @@ struct UsersMethods: AuthMethods {
     }
 
     // MARK: Steps
+
+    /// Throws when another account than `before` has the address.
+    private func checkAddress(
+        _ address: AccountFormPolicy.Checked, replacing before: AccountRecord?
+    ) async throws {
+        let holder = try await store.read { rows in
+            try address.email.flatMap { try AccountRows.find(.email($0), in: rows) }
+        }
+        guard holder == nil || holder?.uid == before?.uid else { throw AuthError.emailExists }
+    }
 
     /// Applies an administrator's change and ends the sessions that it invalidates, and with them the codes for former
     /// addresses: whose account it is, the administrator has decided. The checks of the form are
