@@ -153,8 +153,8 @@ extension [MethodError] {
     private static let managedAccount = [
         MethodError(
             .invalidArgument, "INVALID_EMAIL", "INVALID_USERNAME", "WEAK_PASSWORD", "INVALID_DISPLAY_NAME",
-            "INVALID_PHOTO_URL", "INVALID_PHONE_NUMBER", "MISSING_EMAIL", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS",
-            "FORBIDDEN_CLAIM", data: ["problems"]), takenNames, MethodError(.alreadyExists, "PHONE_NUMBER_EXISTS"),
+            "INVALID_PHOTO_URL", "INVALID_PHONE_NUMBER", "CLAIMS_TOO_LARGE", "INVALID_CLAIMS", "FORBIDDEN_CLAIM",
+            data: ["problems"]), takenNames, MethodError(.alreadyExists, "PHONE_NUMBER_EXISTS"),
         tooManyAttempts,
     ]
 
@@ -176,7 +176,8 @@ extension [MethodError] {
 
     fileprivate static let updateUser =
         managedAccount + [
-            MethodError(.invalidArgument, "INVALID_REQ_TYPE", "INVALID_PROVIDER_ID", data: ["problems"]),
+            MethodError(
+                .invalidArgument, "MISSING_EMAIL", "INVALID_REQ_TYPE", "INVALID_PROVIDER_ID", data: ["problems"]),
             MethodError(.alreadyExists, "FEDERATED_USER_ID_ALREADY_LINKED", "PROVIDER_ALREADY_LINKED"),
         ] + unknownUser
 

@@ -4,6 +4,7 @@ extension Auth {
 }
 
 extension Auth.Users {
+    /// A password without `email` and `username` is kept: it signs in as soon as the account has one of them.
     public struct Create: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.create"

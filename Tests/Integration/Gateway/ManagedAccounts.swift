@@ -55,6 +55,23 @@ struct ManagedAccounts {
         }
     }
 
+    @Test func aPasswordMayComeBeforeTheAddress() async throws {
+        try await AccountsStack.run { stack in
+            let client = try stack.client()
+            let made = try client.manage("POST /accounts", ["localId": "masuo", "password": .string(Self.password)])
+            #expect(made.status == 200 && made.json?["localId"] == "masuo")
+            let found = try client.manage("POST /accounts:lookup", ["localId": ["masuo"]])
+            let user = found.json?["users"]?.array?.first
+            #expect(user?["passwordHash"] == "UkVEQUNURUQ=" && user?["providerUserInfo"]?.array?.isEmpty != false)
+            let signIn: JSONValue = ["email": "masuo@example.com", "password": .string(Self.password)]
+            #expect(try client.post("signInWithPassword", signIn).message == "INVALID_LOGIN_CREDENTIALS")
+            let named = try client.manage(
+                "POST /accounts:update", ["localId": "masuo", "email": "masuo@example.com"])
+            #expect(named.status == 200)
+            #expect(try client.post("signInWithPassword", signIn).json?["localId"] == "masuo")
+        }
+    }
+
     @Test func onlyAdministratorsManageAccounts() async throws {
         try await AccountsStack.run { stack in
             let client = try stack.client()

@@ -42,8 +42,8 @@ struct AccountChange: Sendable {
         } else if let emailVerified {
             account.emailVerified = emailVerified && account.email != nil
         }
-        // A password without a name cannot be used for signing in.
-        if account.email == nil, account.username == nil { account.passwordHash = nil }
+        // The password goes with the last name; one that an administrator sets before there is a name stays.
+        if !before.signInNames.isEmpty, account.signInNames.isEmpty { account.passwordHash = nil }
         if account.email == nil { account.signsInWithCode = false }
         if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
         if account.passwordHash == nil { account.passwordUpdatedAt = nil }

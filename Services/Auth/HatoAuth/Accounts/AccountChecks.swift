@@ -79,24 +79,35 @@ enum AccountChecks {
         try FormerAddresses(service).requireProof(of: account, replacing: before, in: rows)
     }
 
-    /// Parts of a credential whose counterpart is missing: a password without e-mail and username cannot be used.
-    /// Existing parts are never deleted silently.
+    /// The name that a user must give with a password, which signs in with one. Administrators may set a password
+    /// before there is a name.
     static func missingName(
-        _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
+        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
-        let hasEmail = form.email != nil || (before?.email != nil && !deletions.contains(.email))
-        let hasUsername = form.username != nil || (before?.username != nil && !deletions.contains(.username))
-        guard !hasEmail, !hasUsername else { return [] }
-        if form.password != nil {
-            return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
-        }
-        guard before?.passwordHash != nil, !deletions.contains(.password) else { return [] }
+        guard form.password != nil, !hasName(form, before, deletions) else { return [] }
+        return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
+    }
+
+    /// The last name of an account with a password is deleted together with the password, which is never deleted
+    /// silently.
+    static func lostName(
+        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
+    ) -> [FieldProblem] {
+        let keepsPassword = form.password != nil || (before.passwordHash != nil && !deletions.contains(.password))
+        guard keepsPassword, !before.signInNames.isEmpty, !hasName(form, before, deletions) else { return [] }
         return [
             FieldProblem(
                 "deleteAttributes", "MISSING_EMAIL",
                 "The password needs an e-mail address or a username: "
                     + "delete the password too, or give the account another name")
         ]
+    }
+
+    private static func hasName(
+        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
+    ) -> Bool {
+        form.email != nil || form.username != nil || (before.email != nil && !deletions.contains(.email))
+            || (before.username != nil && !deletions.contains(.username))
     }
 
     /// Throws when there is a problem.

@@ -12,11 +12,11 @@ struct AccountUpgrade: Sendable {
         self.user = user
     }
 
-    /// The account before. Throws unless it may get a password: one with a password changes it with
+    /// The account before. Throws unless it may get a password: one that signs in with a password changes it with
     /// `auth.account.update`, and one with another way to sign in must have used it recently.
     func account(in rows: some StoreReading) throws -> AccountRecord {
         let account = try AccountChecks.ownAccount(user, in: rows)
-        guard account.passwordHash == nil else { throw AuthError.hasCredentials }
+        guard !account.signsInWithPassword else { throw AuthError.hasCredentials }
         try AccountChecks.requireRecentSignIn(user, account, service, now: service.environment.now())
         _ = try service.ownSession(of: user, among: try SessionRows.ids(of: account.uid, in: rows))
         return account

@@ -74,9 +74,10 @@ struct AnonymousUpkeep {
 
 extension AccountRecord {
     /// Whether a person made it, it is anonymous and, as far as its own row says, was not used since a time in
-    /// milliseconds. `validSince` is no earlier than an import.
+    /// milliseconds. `validSince` is no earlier than an import. One to which an administrator gave a password waits for
+    /// its name.
     fileprivate func isUnused(before: Int64) -> Bool {
-        isAnonymous && !isManaged
+        isAnonymous && !isManaged && passwordHash == nil
             && max(createdAt, lastLoginAt ?? 0, lastRefreshAt ?? 0, validSince * 1000) < before
     }
 }

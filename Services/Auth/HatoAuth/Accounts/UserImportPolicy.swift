@@ -88,13 +88,8 @@ struct UserImportPolicy: Sendable {
         try checkTime("lastLoginAt", row.lastLoginAt)
         try checkTime("passwordUpdatedAt", row.passwordUpdatedAt)
         if let initialEmail = row.initialEmail { _ = try forms.email(initialEmail) }
-        let hash = try hashes.hash(of: row)
-        if hash != nil, checked.email == nil, checked.username == nil {
-            throw FieldProblem(
-                "email", "MISSING_EMAIL", "An e-mail address or a username is missing: the password needs one")
-        }
         return Checked(
-            index: index, uid: uid, row: row, form: checked, hash: hash,
+            index: index, uid: uid, row: row, form: checked, hash: try hashes.hash(of: row),
             identities: try row.providerUserInfo.map(Self.identities))
     }
 

@@ -26,7 +26,7 @@ struct WaysIn: Sendable {
 
     /// Whether there is one. An address that was never confirmed may be that of another person.
     func isLeft(_ account: AccountRecord) -> Bool {
-        (allowsPassword && account.passwordHash != nil) || (mailsCodes && account.emailVerified)
+        (allowsPassword && account.signsInWithPassword) || (mailsCodes && account.emailVerified)
             || account.signsInWithCustomToken || account.identities.contains { providers.contains($0.provider) }
     }
 

@@ -194,14 +194,17 @@ struct AccountMethods: AuthMethods {
     private static func missingHalves(
         _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
-        AccountChecks.missingName(form, before, deletions) + missingPassword(form, before)
+        AccountChecks.missingName(form, before, deletions) + AccountChecks.lostName(form, before, deletions)
+            + missingPassword(form, before)
     }
 
     /// An account without a password may take an e-mail address alone, and a password later by a code. A username alone
     /// would sign in to nothing. Its owner may delete the password where another way to sign in is left, and
     /// administrators may create accounts with a name alone (spec auth §5).
     private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
-        guard before.isAnonymous, form.email == nil, form.username != nil, form.password == nil else { return [] }
+        guard before.isAnonymous, before.passwordHash == nil, form.email == nil, form.username != nil,
+            form.password == nil
+        else { return [] }
         return [
             FieldProblem(
                 "password", "MISSING_PASSWORD",

@@ -39,8 +39,7 @@ struct UsersMethods: AuthMethods {
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl, phoneNumber: request.phoneNumber,
             customAttributes: request.customAttributes)
-        let missing =
-            AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(UserID.problem(with:)).map { [$0] } ?? [])
+        let missing = request.uid.flatMap(UserID.problem(with:)).map { [$0] } ?? []
         let checked = try await AccountFormPolicy(configuration).check(form, before: nil, missing: missing) {
             try await checkAddress($0, replacing: nil)
         }
@@ -81,7 +80,7 @@ struct UsersMethods: AuthMethods {
             guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             return account
         }
-        let missing = AccountChecks.missingName(form, before, deletions)
+        let missing = AccountChecks.lostName(form, before, deletions)
         let checked = try await AccountFormPolicy(configuration).check(form, before: before, missing: missing) {
             try await checkAddress($0, replacing: before)
         }
@@ -128,7 +127,7 @@ struct UsersMethods: AuthMethods {
         return try await service.write { [environment] rows in
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
-            if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }
+            if let form { try AccountChecks.refuse(AccountChecks.lostName(form, before, change.deletions)) }
             if let linked = change.linked { try Self.check(linked, for: before, in: rows) }
             var account = change.applied(to: before, now: now)
             if isRevoked { account.endTokens(at: now) }

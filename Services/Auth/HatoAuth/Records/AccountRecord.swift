@@ -53,8 +53,11 @@ struct AccountRecord: Sendable {
     ///
     /// - Parameter byMail: whether codes are mailed.
     func hasCredential(byMail: Bool) -> Bool {
-        passwordHash != nil || !identities.isEmpty || signsInWithCustomToken || (byMail && emailVerified)
+        signsInWithPassword || !identities.isEmpty || signsInWithCustomToken || (byMail && emailVerified)
     }
+
+    /// Whether its password signs in: administrators may set one before there is a name to sign in with.
+    var signsInWithPassword: Bool { passwordHash != nil && !signInNames.isEmpty }
 
     /// What its owner may sign in with instead of the uid.
     var signInNames: [String] { [email, username].compactMap { $0 } }
