@@ -51,8 +51,8 @@ enum FirebaseRequests {
     static func put(_ room: String, _ message: JSONValue) -> [UInt8] {
         let value = String(decoding: message.encoded, as: UTF8.self)
         let number = String(NumberedRequest.first)
-        return frame(
-            #"{"t":"d","d":{"r":\#(number),"a":"p","b":{"p":"/chats/\#(room)/messages/-Oposts---\#(number)","d":\#(value)}}}"#)
+        let path = "/chats/\(room)/messages/-Oposts---\(number)"
+        return frame(#"{"t":"d","d":{"r":\#(number),"a":"p","b":{"p":"\#(path)","d":\#(value)}}}"#)
     }
 }
 
