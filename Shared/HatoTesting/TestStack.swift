@@ -21,7 +21,7 @@ public final class TestStack: Sendable {
 
     /// The key that makes a caller an administrator.
     public let administratorKey: String
-    /// Where the gateway listens for clients of Firebase, such as `127.0.0.1:7700`.
+    /// The URL of the gateway for clients of Firebase, such as `http://127.0.0.1:7700`.
     public let gateway: String
     /// The ready line of the stack.
     public let announcement: JSONObject

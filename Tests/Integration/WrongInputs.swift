@@ -32,6 +32,12 @@ struct WrongInputs {
         Case(
             "hato-gateway serve --outgoing-key-file @/key --origins chat.example.com", 78,
             "setting origins: \"chat.example.com\" is no origin; give SCHEME://HOST", "e.g. https://chat.example.com"),
+        Case(
+            "hato-gateway serve --outgoing-key-file @/key --api-keys ,", 78,
+            "setting api-keys has no key; give e.g. AIza1,AIza2"),
+        Case(
+            "hato-gateway serve --outgoing-key-file @/key --namespaces old=archive,OLD=other", 78,
+            "setting namespaces: \"OLD\" is there twice; give each one database, e.g. old-name=archive,other=default"),
         Case("hato-dev --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
         Case(
             "hato-dev --ephemeral --data @/new", 78, "settings ephemeral and data (flag) contradict"),

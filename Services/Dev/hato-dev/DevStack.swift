@@ -20,6 +20,7 @@ struct DevStack: RunningService {
     private let notifier: NotifierServer
     private let gateway: GatewayServer
     private let stores: Stores
+    private let isEmulator: Bool
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
@@ -54,7 +55,8 @@ struct DevStack: RunningService {
                 throw error
             }
             return DevStack(
-                folder: folder, auth: auth, messages: messages, notifier: notifier, gateway: gateway, stores: stores)
+                folder: folder, auth: auth, messages: messages, notifier: notifier, gateway: gateway, stores: stores,
+                isEmulator: start.settings.flag("emulator"))
         } catch {
             folder.leave()
             throw error
@@ -62,13 +64,18 @@ struct DevStack: RunningService {
     }
 
     var announcement: JSONObject {
-        [
+        var line: JSONObject = [
             "auth": .string("\(ServiceAddress(host: auth.host, port: auth.port))"),
             "messages": .string("\(messages.address)"),
             "notifier": .string("\(ServiceAddress(host: notifier.host, port: notifier.port))"),
-            "gateway": .string("\(ServiceAddress(host: gateway.host, port: gateway.port))"),
+            "gateway": .string("http://\(ServiceAddress(host: gateway.host, port: gateway.port))"),
             "adminKeyFile": .string(folder.administratorKeyFile),
         ]
+        if isEmulator {
+            line["emulator"] = true
+            line["settingsOfAuth"] = .array(gateway.fixedSettings.map { .string($0) })
+        }
+        return line
     }
 
     /// In the order of their dependencies, all within `grace`: each has an equal share of what is left of it.

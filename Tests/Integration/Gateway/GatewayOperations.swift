@@ -152,10 +152,20 @@ struct GatewayOperations {
         await messages.stop()
     }
 
+    @Test func aStackOfAnEmulatorSaysSo() async throws {
+        try await TestStack.run(["--emulator", "true"]) { stack in
+            #expect(stack.announcement["emulator"] == true)
+            #expect(stack.announcement["settingsOfAuth"]?.array != nil, "\(stack.announcement)")
+        }
+    }
+
     /// As a test suite of an app for Firebase uses the stack.
     @Test func theThrowAwayStackHasAGateway() async throws {
         try await TestStack.run { stack in
-            let (address, token) = (stack.gateway, try await stack.newUser().idToken)
+            let scheme = "http://"
+            #expect(stack.gateway.hasPrefix(scheme) && stack.announcement["emulator"] == nil)
+            let address = String(stack.gateway.dropFirst(scheme.count))
+            let token = try await stack.newUser().idToken
             let put = try await Blocking.run {
                 let socket = try PlainSocket(address)
                 let response = try HTTPResponseText.of("PUT /a.json?auth=\(token)", body: "\"鳩\"", on: socket)

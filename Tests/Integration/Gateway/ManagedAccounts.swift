@@ -163,7 +163,7 @@ struct ManagedAccounts {
             let policy = try client.send("GET /v2/passwordPolicy?key=fake")
             #expect(policy.json?["customStrengthOptions"]?["minPasswordLength"] == 15)
             #expect(try client.send("GET /v2/recaptchaConfig?key=fake").json?["recaptchaEnforcementState"] == [])
-            #expect(try client.send("GET /v1/projects?key=fake").json?["authorizedDomains"] == ["localhost"])
+            #expect(try client.send("GET /v1/projects?key=fake").json?["authorizedDomains"] == [])
             // Those of emulators are none here, and nodes are the database's.
             #expect(try client.send("DELETE /emulator/v1/projects/hato/accounts").status == 404)
             #expect(try client.send("GET /").status == 404)

@@ -29,9 +29,7 @@ extension AccountResponse {
             .init("Access-Control-Allow-Headers", names ?? "authorization, content-type, x-client-version"),
             .init("Access-Control-Max-Age", "3600"),
         ]
-        if head.header("access-control-request-private-network") == "true" {
-            headers.append(.init("Access-Control-Allow-Private-Network", "true"))
-        }
+        headers += RESTAnswer.privateNetwork(head)
         var answer = RESTAnswer(status: 204, contentType: nil)
         answer.headers = headers
         return answer

@@ -136,7 +136,10 @@ enum AccountText {
         let host =
             authority.first == "["
             ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
-        return host.isEmpty ? nil : host.lowercased()
+        guard !host.isEmpty, authority.hasPrefix(host) else { return nil }
+        let port = authority.utf8.dropFirst(host.utf8.count)
+        let isPort = port.first == UInt8(ascii: ":") && port.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+        return port.isEmpty || isPort ? host.lowercased() : nil
     }
 
     /// Whether a browser may be sent there.

@@ -50,10 +50,9 @@ struct ProjectWire: Sendable {
     private func projectConfig() -> any AccountWork {
         let number = context.projectNumber
         return OneCall(Auth.Settings.Get()) { (settings) throws(AuthFault) in
-            let domains =
-                settings.continueDomains + (settings.continueDomains.contains("localhost") ? [] : ["localhost"])
-            return AccountResponse([
-                "projectId": .string(number), "authorizedDomains": .array(domains.map { .string($0) }),
+            AccountResponse([
+                "projectId": .string(number),
+                "authorizedDomains": .array(settings.continueDomains.map { .string($0) }),
             ])
         }
     }

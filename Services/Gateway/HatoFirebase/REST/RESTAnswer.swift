@@ -55,7 +55,13 @@ public struct RESTAnswer: Sendable, Hashable {
             headers: [
                 Header("Access-Control-Allow-Methods", "GET, PUT, POST, PATCH, DELETE, HEAD, OPTIONS"),
                 Header("Access-Control-Allow-Headers", wanted ?? usual), Header("Access-Control-Max-Age", "3600"),
-            ])
+            ] + privateNetwork(head))
+    }
+
+    /// A page of a public network may call a gateway in a private one.
+    static func privateNetwork(_ head: RESTHead) -> [Header] {
+        guard head.header("access-control-request-private-network") == "true" else { return [] }
+        return [Header("Access-Control-Allow-Private-Network", "true")]
     }
 
     /// The head of an event stream; its body never ends.

@@ -78,9 +78,13 @@ enum GatewaySettings {
         let settings = start.settings
         var accounts = AccountsConfiguration(
             auth: try start.clientConfiguration(to: "auth"), project: settings["project"])
-        let keys = (settings.text("api-keys") ?? "").split(separator: ",")
-            .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
-        if !keys.isEmpty { accounts.apiKeys = .listed(Set(keys)) }
+        if let text = settings.text("api-keys"), !text.isEmpty {
+            let keys = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+                .filter { !$0.isEmpty }
+            // A list of none would let everything in.
+            guard !keys.isEmpty else { throw SettingsError("setting api-keys has no key; give e.g. AIza1,AIza2") }
+            accounts.apiKeys = .listed(Set(keys))
+        }
         return accounts
     }
 
@@ -107,7 +111,11 @@ enum GatewaySettings {
                     "setting namespaces: \"\(pair)\" is no NAMESPACE=DATABASE; give e.g. old-name=archive,other=default"
                 )
             }
-            table.databases[words[0].lowercased()] = database
+            guard table.databases.updateValue(database, forKey: words[0].lowercased()) == nil else {
+                throw SettingsError(
+                    "setting namespaces: \"\(words[0])\" is there twice; give each one database, "
+                        + "e.g. old-name=archive,other=default")
+            }
         }
         return table
     }

@@ -12,7 +12,7 @@ import Testing
     @Test func theProjectHasItsDomains() {
         let trial = get("/v1/projects?key=k", [.success(Native.settings())])
         #expect(trial.method == "auth.settings.get" && trial.calls[0].identity == .none)
-        #expect(trial.json == ["projectId": "12345", "authorizedDomains": ["chat.example.com", "localhost"]])
+        #expect(trial.json == ["projectId": "12345", "authorizedDomains": ["chat.example.com"]])
         let local = get("/v1/projects?key=k", [.success(Native.settings(["continueDomains": ["localhost"]]))])
         #expect(local.json?["authorizedDomains"] == ["localhost"])
         #expect(get("/v1/projects?key=k", [.refused(.unavailable, "stopping")]).status == 503)

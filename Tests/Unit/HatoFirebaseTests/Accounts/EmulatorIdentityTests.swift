@@ -52,6 +52,7 @@ import Testing
     @Test(arguments: [
         "", "example.com", "localhost.example.com", "127.0.0.1.example.com", "notlocalhost", "127.0.0.256", "127.1",
         "192.168.1.5", "[fe80::1]", "localhost@example.com", "a b", "localhost, example.com", "example.com#.localhost",
+        "[::1].example.com", "[::1", "localhost:80.example.com",
     ])
     func otherNamesAreRefused(host: String) {
         #expect(!isTaken(["Host": host]))
