@@ -70,11 +70,11 @@ public struct GatewayLimits: Limits {
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,
             "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy; "
-                + "requests beyond get 429"),
+                + "requests beyond get 429, those of accounts 503"),
         Limit(
             "requests-per-address-second-max", \.requestsPerAddressSecondMax, 0...1_000_000,
-            "requests of one address a second, of IPv6 its /64, and at once those of ten seconds; more get 429; "
-                + "0: any number, as for clients on this machine without a trusted proxy"),
+            "requests of one address a second, of IPv6 its /64, and at once those of ten seconds; more get 429, those "
+                + "of accounts 503; 0: any number, as for clients on this machine without a trusted proxy"),
         Limit(
             "shared-wires-max", \.sharedWiresMax, 1...64,
             "connections to messages, and to the notifier, that single requests share, for each event loop"),

@@ -39,6 +39,30 @@ struct GatewayClients {
         }
     }
 
+    /// SDKs keep their user, and those for servers try again.
+    @Test func requestsOfAccountsBeyondTheLimitAreAnOutage() async throws {
+        let arguments = Self.behindProxy + ["--requests-per-address-second-max", "1"]
+        try await AccountsStack.run(arguments) { stack in
+            let client = try stack.client()
+            let headers = Self.forwarded("203.0.113.7") + ["Origin: https://chat.example.com"]
+            func firstRefused(_ request: String) throws -> HTTPResponseText? {
+                for _ in 0..<10_000 {
+                    let response = try client.send(request, [:], headers)
+                    if response.body.hasPrefix("There are too many requests") { return response }
+                }
+                return nil
+            }
+            for path in ["/v1/accounts:lookup?key=k", "/www.googleapis.com/v1/token?key=k"] {
+                let refused = try firstRefused("POST \(path)")
+                #expect(refused?.status == 503 && refused?.headers["retry-after"] == "1", "\(path)")
+                #expect(refused?.headers["content-type"] == "text/plain; charset=utf-8", "\(path)")
+                #expect(refused?.headers["access-control-allow-origin"] == "https://chat.example.com", "\(path)")
+            }
+            let other = try firstRefused("POST /v1/projects/hato/messages:send")
+            #expect(other?.status == 429)
+        }
+    }
+
     @Test func withoutTrustedProxiesTheSocketDecides() async throws {
         let arguments = ["--requests-per-address-second-max", "1"]
         try await GatewayStack.run(rules: Self.rules, arguments) { stack in

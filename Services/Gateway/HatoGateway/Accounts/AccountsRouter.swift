@@ -25,8 +25,7 @@ final class AccountsRouter {
 
     /// The response to OPTIONS; nil where the path is none of the account dialect.
     func preflight(_ head: HTTPRequestHead) -> HTTPResponse? {
-        let method = head.headers.first(name: "access-control-request-method") ?? "POST"
-        guard AuthRoute.find(method, String(head.path), isEmulator: emulator != nil) != nil else { return nil }
+        guard AccountPaths(isEmulator: emulator != nil).contain(head) else { return nil }
         return HTTPResponse(AccountResponse.preflight(RESTHead(head)))
     }
 
@@ -80,6 +79,19 @@ final class AccountsRouter {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<27).compactMap { _ in letters.randomElement(using: &generator) }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// The requests of the account dialect, by their heads.
+struct AccountPaths: Sendable {
+    var isEmulator: Bool
+
+    /// OPTIONS is of the dialect where the request is that it asks for.
+    func contain(_ head: HTTPRequestHead) -> Bool {
+        let request = AccountRequest(head)
+        let asked = head.headers.first(name: "access-control-request-method") ?? "POST"
+        let method = head.method == .OPTIONS ? asked : request.method
+        return AuthRoute.find(method, request.path, isEmulator: isEmulator) != nil
     }
 }
 

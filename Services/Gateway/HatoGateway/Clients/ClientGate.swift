@@ -1,3 +1,4 @@
+import HatoFirebase
 import HatoModel
 import HatoRPC
 import NIOCore
@@ -23,8 +24,11 @@ final class ClientGate: Sendable {
     private let proxies: TrustedProxies
     private let origins: AllowedOrigins
     private let load: Mutex<AddressLoad>
+    /// Nil: accounts are not served.
+    private let accounts: AccountPaths?
 
     init(_ configuration: GatewayConfiguration) {
+        accounts = configuration.accounts.map { _ in AccountPaths(isEmulator: configuration.emulator != nil) }
         (proxies, origins) = (configuration.trustedProxies, configuration.origins)
         load = Mutex(
             AddressLoad(
@@ -64,22 +68,21 @@ final class ClientGate: Sendable {
             response.headers.remove(name: Self.allowedOrigin)
             return response
         }
-        guard !peer.isRefused else { return Self.tooMany("connections", afterSeconds: 10) }
+        guard !peer.isRefused else { return tooMany("connections", afterSeconds: 10, head) }
         // Requests that a proxy on this machine did not name a client for are of all clients together.
         let isCounted = peer.isProxy || IPNumber(peer.address)?.isLoopback != true
         let key = Self.key(client)
-        return load.withLock { load in
-            if isCounted, let seconds = load.requestCame(from: key, at: Self.now) {
-                return Self.tooMany("requests", afterSeconds: seconds)
-            }
+        let refusal: (what: String, seconds: Int)? = load.withLock { load in
+            if isCounted, let seconds = load.requestCame(from: key, at: Self.now) { return ("requests", seconds) }
             guard peer.isProxy else { return nil }
             switch load.began(key) {
             case .admitted: return nil
             case .refused: load.ended(key)
             case .dropped: break
             }
-            return Self.tooMany("connections", afterSeconds: 10)
+            return ("connections", 10)
         }
+        return refusal.map { tooMany($0.what, afterSeconds: $0.seconds, head) }
     }
 
     /// A request has its response, or its client has gone.
@@ -92,9 +95,16 @@ final class ClientGate: Sendable {
     /// In microseconds.
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
 
-    /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user.
-    private static func tooMany(_ what: String, afterSeconds seconds: Int) -> HTTPResponse {
-        var response = HTTPResponse.text(.tooManyRequests, "There are too many \(what) from this address.\n")
+    /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user. Those
+    /// for servers repeat 503, and not 429.
+    private func tooMany(_ what: String, afterSeconds seconds: Int, _ head: HTTPRequestHead) -> HTTPResponse {
+        let text = "There are too many \(what) from this address.\n"
+        if let accounts, accounts.contain(head) {
+            var response = AccountResponse.outage(retryAfterSeconds: seconds)
+            response.body = Array(text.utf8)
+            return HTTPResponse(response, forOrigin: head.headers.first(name: "origin"), omitsBody: false)
+        }
+        var response = HTTPResponse.text(.tooManyRequests, text)
         response.headers.add(name: "Retry-After", value: String(seconds))
         return response
     }
