@@ -23,6 +23,8 @@ public struct GatewayLimits: Limits {
     public var authWiresMax = 32
     /// Milliseconds in which a call of auth must have its response; SDKs wait for 30 seconds.
     public var authCallMsMax = 25_000
+    /// Milliseconds in which an import of accounts must have its response.
+    public var importCallMsMax = 300_000
     /// Connections of clients.
     public var connectionsMax = 12_288
     /// Connections of one address, of IPv6 its /64; behind a trusted proxy, its requests under way.
@@ -101,6 +103,9 @@ public struct GatewayLimits: Limits {
         Limit(
             "auth-call-ms-max", \.authCallMsMax, 1...3_600_000,
             "milliseconds in which a call of auth must have its response; SDKs wait for 30,000"),
+        Limit(
+            "import-call-ms-max", \.importCallMsMax, 1...3_600_000,
+            "milliseconds in which an import of accounts must have its response"),
         Limit(
             "account-body-bytes-max", \.accounts.bodyBytesMax, 1_024...1 << 24,
             "bytes of the body of an account operation"),

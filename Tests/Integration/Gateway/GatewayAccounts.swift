@@ -206,6 +206,11 @@ struct GatewayAccounts {
         let client = AccountsClient(socket: try PlainSocket(gateway.address))
         let response = try client.post("lookup", ["idToken": "t"])
         #expect(response.status == 503 && response.headers["content-type"] == "text/plain; charset=utf-8")
+        // What changes something may have been done.
+        let signUp = try client.post("signUp", [:])
+        #expect(signUp.status == 504 && signUp.headers["content-type"] == "text/plain; charset=utf-8")
+        #expect(signUp.json == nil && signUp.headers["retry-after"] == nil)
+        #expect(signUp.headers["access-control-allow-origin"] == "*")
         await gateway.stop()
     }
 

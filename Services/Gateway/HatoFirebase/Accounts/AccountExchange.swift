@@ -61,14 +61,25 @@ public struct AccountExchange: Sendable, SecretHolder {
         pending = nil
         switch outcome {
         case .success(let result):
-            return step { (work) throws(AuthFault) in try work.received(result) }
+            return step { (work) throws(AuthFault) in
+                do throws(AuthFault) { return try work.received(result) } catch {
+                    // It was done, and the result cannot be read.
+                    throw call.changes && error.kind == .outage ? .unknownOutcome : error
+                }
+            }
         case .failure(let error):
             let errors = errors(of: call)
             return step { (work) throws(AuthFault) in
                 if let step = try work.failed(error) { return step }
-                throw errors.fault(error)
+                throw call.changes && error.isOutcomeUnknown ? .unknownOutcome : errors.fault(error)
             }
         }
+    }
+
+    /// The last call has no outcome in its time: the response, and the end of the exchange.
+    public mutating func timedOut() -> AccountResponse {
+        defer { pending = nil }
+        return work.response(to: pending?.changes == true ? .unknownOutcome : .outage())
     }
 
     private func errors(of call: NativeCall) -> AuthErrors {
@@ -154,6 +165,16 @@ struct OneCall: AccountWork {
         guard let response = try recover(error) else { return nil }
         return .respond(response)
     }
+}
+
+extension RPCError {
+    /// Whether the call may have been carried out: the connection was lost, the service has stopped or its store has
+    /// failed, or nothing that can be read came back.
+    fileprivate var isOutcomeUnknown: Bool { !isRetryable && Self.unknownOutcomes.contains(reason ?? "") }
+
+    private static let unknownOutcomes: Set<String> = [
+        "bad_answer", "connection_lost", "outcome_unknown", "stopping", "timeout", "unreadable_result",
+    ]
 }
 
 extension JSONValue {

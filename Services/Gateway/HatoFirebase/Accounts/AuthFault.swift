@@ -11,6 +11,9 @@ struct AuthFault: Error, Sendable, Hashable {
         case request(status: Int, canonical: String)
         /// The service is away: 503, a text. SDKs take what is no JSON for a network error and keep their user.
         case outage
+        /// Whether the service has done what was asked is not known: 504, a text. SDKs keep their user, and those for
+        /// servers do not repeat it, as they do 500 and 503.
+        case unknownOutcome
     }
 
     var kind: Kind
@@ -75,6 +78,12 @@ struct AuthFault: Error, Sendable, Hashable {
         return fault
     }
 
+    static let unknownOutcome: AuthFault = {
+        var fault = AuthFault("")
+        fault.kind = .unknownOutcome
+        return fault
+    }()
+
     /// `CODE`, or `CODE : detail`.
     var message: String { detail.map { "\(code) : \($0)" } ?? code }
 
@@ -83,13 +92,18 @@ struct AuthFault: Error, Sendable, Hashable {
         var response: AccountResponse
         switch kind {
         case .outage:
-            let text = "The service is not available now. Please try again later.\n"
-            response = AccountResponse(status: 503, contentType: AccountResponse.text, body: Array(text.utf8))
+            response = Self.text(503, "The service is not available now. Please try again later.\n")
+        case .unknownOutcome:
+            response = Self.text(504, "Whether this was done is not known. Please look before you try again.\n")
         case .business: response = envelope(400, nil)
         case .request(let status, let canonical): response = envelope(status, canonical)
         }
         response.retryAfterSeconds = retryAfterSeconds
         return response
+    }
+
+    private static func text(_ status: Int, _ text: String) -> AccountResponse {
+        AccountResponse(status: status, contentType: AccountResponse.text, body: Array(text.utf8))
     }
 
     private func envelope(_ status: Int, _ canonical: String?) -> AccountResponse {

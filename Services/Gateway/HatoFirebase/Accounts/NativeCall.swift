@@ -28,11 +28,15 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
     public var params: JSONObject
     /// The caller.
     public var identity: Identity
+    /// Whether it changes something, so that a client must not repeat it unasked when its outcome is unknown.
+    public let changes: Bool
 
     init<Request: RPCRequest>(_ request: Request, _ identity: Identity = .none) {
         method = Request.method
         params = request.members
         self.identity = identity
+        // A refresh token brings the same successor again.
+        changes = Request.effect == .write && Request.method != Auth.Refresh.method
     }
 
     /// A call that a service refuses in any case: for its params, or for its caller before.
@@ -40,7 +44,11 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
         method = Request.method
         params = [:]
         self.identity = identity
+        changes = false
     }
+
+    /// Whether it may take as long as many accounts do.
+    public var isImport: Bool { method == Auth.Users.Import.method }
 
     /// The params with the credential; nil where the gateway has no administrator key and needs one.
     public func params(administratorKey: String?) -> JSONObject? {

@@ -6,8 +6,8 @@ import NIOHTTP1
 /// One request of Firebase Auth, from its body to its response: on the event loop of its connection.
 ///
 /// The bytes of its body count in the budget of the loop until it has its response: what an operation keeps of them is
-/// no more. Each call has its own time; without a response in it the client gets the text of an outage, by which SDKs
-/// keep their user.
+/// no more. Each call has its own time; without a response in it the client gets a text, by which SDKs keep their user:
+/// that of an outage, or that the outcome is not known.
 final class AccountsExchange: HTTPExchange {
     let kind = RequestKind.account
     /// Where the response goes.
@@ -79,7 +79,7 @@ final class AccountsExchange: HTTPExchange {
             return respond(AccountResponse.outage())
         }
         params["from"] = .string(client.address)
-        limitTime()
+        limitTime(of: call)
         router.wires.call(call.method, JSONValue.object(params).encoded) { [self] outcome in
             guard !hasEnded else { return }
             deadline?.cancel()
@@ -89,18 +89,20 @@ final class AccountsExchange: HTTPExchange {
         }
     }
 
-    /// The result as a value; a text that is none is an outage.
+    /// The result as a value; of a text that is none the outcome is unknown.
     private static func value(of text: ByteBuffer) -> Result<JSONValue, RPCError> {
         guard let value = try? JSONParser.parse(Array(text.readableBytesView)) else {
-            return .failure(.unavailable(reason: "unreadable_result", "The result of the service is no JSON"))
+            return .failure(
+                RPCError(.unavailable, reason: "unreadable_result", "The result of the service is no JSON"))
         }
         return .success(value)
     }
 
-    private func limitTime() {
-        let time = TimeAmount.milliseconds(Int64(router.limits.authCallMsMax))
-        deadline = router.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            self?.respond(AccountResponse.outage())
+    private func limitTime(of call: NativeCall) {
+        let time = call.isImport ? router.limits.importCallMsMax : router.limits.authCallMsMax
+        deadline = router.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(time))) { [weak self] in
+            guard let self, let response = self.exchange?.timedOut() else { return }
+            self.respond(response)
         }
     }
 

@@ -100,7 +100,9 @@ private final class SharedWire: ForwardedWireOwner {
     func call(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) {
         guard let id = wire?.send(method, params) else {
             return completion(
-                .failure(.unavailable(reason: "connection_lost", "The connection to the service has ended")))
+                .failure(
+                    .unavailable(
+                        reason: "cannot_connect", "The connection to the service has ended; the call was not sent")))
         }
         calls[id] = (.now(), completion)
         order.append(id)

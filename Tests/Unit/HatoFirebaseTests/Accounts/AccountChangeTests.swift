@@ -319,7 +319,7 @@ import Testing
         let failed = update(
             ["localId": "u1", "validSince": 1, "disableUser": true],
             [.success(Native.masuo), .refused(.unavailable, "stopping")])
-        #expect(failed.status == 503)
+        #expect(failed.status == 504)
     }
 
     @Test func aNumberGoesWithItsProvider() {

@@ -143,12 +143,12 @@ import Testing
     }
 
     private func problem(_ response: AccountResponse) -> String? {
-        guard [200, 303, 400, 401, 403, 404, 501, 503].contains(response.status) else {
+        guard [200, 303, 400, 401, 403, 404, 501, 503, 504].contains(response.status) else {
             return "status \(response.status)"
         }
         let isJSON = (try? JSONParser.parse(response.body)) != nil
         if response.contentType.hasPrefix("application/json") != isJSON { return "a body of another type" }
-        if response.status == 503, isJSON { return "an outage with JSON" }
+        if [503, 504].contains(response.status), isJSON { return "an outage with JSON" }
         let isHeader = response.location?.utf8.allSatisfy { (0x21...0x7E).contains($0) } ?? true
         return isHeader ? nil : "a location that is no header"
     }

@@ -78,7 +78,7 @@ import Testing
     @Test func aUsedCodeSaysSoAndAnOutageDoesNot() {
         let used = post("mode=verifyEmail&oobCode=c", [settings, .refused(.invalidArgument, "INVALID_OOB_CODE")])
         #expect(used.status == 400 && used.text.contains("expired"))
-        #expect(post("mode=verifyEmail&oobCode=c", [settings, .refused(.unavailable, "stopping")]).status == 503)
+        #expect(post("mode=verifyEmail&oobCode=c", [settings, .refused(.unavailable, "stopping")]).status == 504)
         #expect(post("mode=verifyEmail&oobCode=c", [.refused(.unavailable, "stopping")]).status == 503)
     }
 

@@ -25,6 +25,48 @@ import Testing
         }
     }
 
+    /// SDKs for servers repeat 500 and 503, also with POST: a second account would be made.
+    @Test(arguments: [
+        RPCError(.unavailable, reason: "connection_lost", "x"), RPCError(.unavailable, reason: "stopping", "x"),
+        .outcomeUnknown(isIdempotent: false), RPCError(.unavailable, reason: "unreadable_result", "x"),
+        RPCError(.internalError, reason: "bad_answer", "x"),
+    ])
+    func aChangeWithoutOutcomeIs504(error: RPCError) {
+        for request in [AccountRequest.client("signUp", [:]), .administrator("POST", "/accounts", ["localId": "u"])] {
+            let response = AccountTrial(request, .test, [.failure(error)]).response
+            #expect(response?.status == 504 && response?.contentType == "text/plain; charset=utf-8")
+            #expect(response?.retryAfterSeconds == nil)
+            #expect(throws: JSONError.self) { try JSONParser.parse(response?.body ?? Array("{}".utf8)) }
+        }
+        let refresh = AccountRequest(
+            "POST", "/v1/token?key=k", body: Array("grant_type=refresh_token&refresh_token=r".utf8))
+        for request in [AccountRequest.client("lookup", ["idToken": "t"]), refresh] {
+            let trial = AccountTrial(request, .test, [.failure(error)])
+            #expect(trial.status == 503 && trial.response?.retryAfterSeconds == 5)
+        }
+    }
+
+    @Test(arguments: [
+        RPCError.unavailable(reason: "cannot_connect", "x"), .unavailable(reason: "forward_refused", "x"),
+        .resourceExhausted(reason: "busy", "x", retryAfterMs: 1_000), .outcomeUnknown(isIdempotent: true),
+    ])
+    func aChangeThatWasNotBegunIs503(error: RPCError) {
+        #expect(AccountTrial("signUp", [:], [.failure(error)]).status == 503)
+    }
+
+    @Test func aChangeWithAResultThatCannotBeReadIs504() {
+        let password: JSONValue = ["email": "a@b.c", "password": "p"]
+        #expect(AccountTrial("signInWithPassword", password, [.success([:])]).status == 504)
+        #expect(AccountTrial("lookup", ["idToken": "t"], [.success([:])]).status == 503)
+    }
+
+    @Test func aCallWithoutResponseInItsTimeIs504WhereItChangesSomething() throws {
+        for (name, status) in [("delete", 504), ("lookup", 503), ("update", 503)] {
+            var (exchange, _) = try #require(AccountExchange.begin(.client(name, ["idToken": "t"]), .test))
+            #expect(exchange.timedOut().status == status, "\(name)")
+        }
+    }
+
     @Test func limitsOfLookupAndTokenAreNoEnvelope() {
         let error = RPCError.resourceExhausted(reason: "TOO_MANY_ATTEMPTS_TRY_LATER", "x", retryAfterMs: 1)
         for operation in AuthOperation.allCases {
