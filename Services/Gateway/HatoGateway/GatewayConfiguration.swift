@@ -25,6 +25,8 @@ public struct GatewayConfiguration: Sendable {
     public var logsRequests = true
     /// The proxies whose `X-Forwarded-For` names the address of a client.
     public var trustedProxies = TrustedProxies.none
+    /// Where clients reach it; nil: by the `Host` of their requests, and the scheme that a trusted proxy names.
+    public var publicURL: PublicURL?
     /// The pages whose scripts may call it.
     public var origins = AllowedOrigins.any
     /// Firebase Auth over HTTP; nil: its paths are those of the database.

@@ -170,6 +170,28 @@ struct ManagedAccounts {
         }
     }
 
+    /// Others fetch keys from these addresses: http would be plain, or nothing behind a proxy.
+    @Test func addressesHaveTheSchemeOfTheProxy() async throws {
+        func keys(_ arguments: [String], _ headers: [String]) async throws -> String {
+            var found = ""
+            try await AccountsStack.run(arguments) { stack in
+                let configuration = try stack.client().send(
+                    "GET /.well-known/openid-configuration", nil, headers)
+                found = configuration.text("jwks_uri")
+            }
+            return found
+        }
+        let (proxies, path) = (["--trusted-proxies", "127.0.0.1"], "/.well-known/jwks.json")
+        let forwarded = ["X-Forwarded-Proto: https"]
+        #expect(try await keys(proxies, ["X-Forwarded-Proto: http, https"]) == "https://localhost\(path)")
+        #expect(try await keys([], forwarded) == "http://localhost\(path)")
+        let own = ["--public-url", "https://Chat.example.com/"]
+        #expect(try await keys(own, ["X-Forwarded-Proto: http"]) == "https://chat.example.com\(path)")
+        // The gateway's own page may call it where a proxy has replaced the host.
+        let withOrigins = own + ["--origins", "https://other.example"]
+        #expect(try await keys(withOrigins, ["Origin: https://chat.example.com"]) == "https://chat.example.com\(path)")
+    }
+
     @Test func pagesOfOtherOriginsMayCall() async throws {
         try await AccountsStack.run { stack in
             let client = try stack.client()

@@ -11,7 +11,9 @@ final class AccountsRouter {
     /// Nil where there is no emulator.
     let emulator: EmulatorConfiguration?
     private let accounts: AccountsConfiguration
-    private let scheme: String
+    private let publicURL: PublicURL?
+    /// Of connections to the gateway itself.
+    private let scheme: URLScheme
 
     /// Nil where no accounts are served.
     init?(
@@ -20,7 +22,7 @@ final class AccountsRouter {
         guard let accounts = configuration.accounts, let wires = upstream.sharedAuth else { return nil }
         (limits, self.accounts, self.wires) = (configuration.limits, accounts, wires)
         (self.held, self.loop, emulator) = (held, loop, configuration.emulator)
-        scheme = configuration.tls == nil ? "http" : "https"
+        (publicURL, scheme) = (configuration.publicURL, configuration.tls == nil ? .http : .https)
     }
 
     /// The response to OPTIONS; nil where the path is none of the account dialect.
@@ -36,7 +38,7 @@ final class AccountsRouter {
         guard AuthRoute.isPossible(head.path) else { return nil }
         let request = AccountRequest(head)
         guard AuthRoute.find(request.method, request.path, isEmulator: emulator != nil) != nil else { return nil }
-        let context = context(head)
+        let context = context(head, connection.peer)
         guard let bytesMax = AccountExchange.bodyBytesMax(of: request, context) else { return nil }
         let client = AccountsExchange.Client(
             address: address, origin: head.headers.first(name: "origin"), omitsBody: head.method == .HEAD)
@@ -44,8 +46,8 @@ final class AccountsRouter {
             self, AccountsExchange.Request(request: request, context: context, bytesMax: bytesMax), client, connection)
     }
 
-    private func context(_ head: HTTPRequestHead) -> AccountContext {
-        var context = AccountContext(project: accounts.project, origin: "\(scheme)://\(Self.host(head))")
+    private func context(_ head: HTTPRequestHead, _ peer: Peer) -> AccountContext {
+        var context = AccountContext(project: accounts.project, origin: origin(head, peer))
         context.apiKeys = accounts.apiKeys
         context.limits = limits.accounts
         context.sessionId = Self.sessionId()
@@ -56,22 +58,13 @@ final class AccountsRouter {
         return context
     }
 
-    /// The host and port by which the client has reached the gateway.
-    private static func host(_ head: HTTPRequestHead) -> String {
+    /// Scheme, host and port by which the client has reached the gateway.
+    private func origin(_ head: HTTPRequestHead, _ peer: Peer) -> String {
+        if let publicURL { return publicURL.origin }
+        let forwarded = peer.isProxy ? URLScheme(forwarded: head.headers["x-forwarded-proto"]) : nil
         let host = head.headers.first(name: "host") ?? ""
-        let isPlain = host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"),
-                UInt8(ascii: "["), UInt8(ascii: "]"):
-                true
-            default: false
-            }
-        }
-        return isPlain && (1...hostBytesMax).contains(host.utf8.count) ? host : "localhost"
+        return "\((forwarded ?? scheme).rawValue)://\(PlainHost.isPlain(host) ? host : "localhost")"
     }
-
-    private static let hostBytesMax = 262
 
     private static let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)
 

@@ -23,13 +23,14 @@ struct Peer: Sendable, Hashable {
 final class ClientGate: Sendable {
     private let proxies: TrustedProxies
     private let origins: AllowedOrigins
+    private let publicURL: PublicURL?
     private let load: Mutex<AddressLoad>
     /// Nil: accounts are not served.
     private let accounts: AccountPaths?
 
     init(_ configuration: GatewayConfiguration) {
         accounts = configuration.accounts.map { _ in AccountPaths(isEmulator: configuration.emulator != nil) }
-        (proxies, origins) = (configuration.trustedProxies, configuration.origins)
+        (proxies, origins, publicURL) = (configuration.trustedProxies, configuration.origins, configuration.publicURL)
         load = Mutex(
             AddressLoad(
                 AddressLoad.Limits(
@@ -115,7 +116,10 @@ final class ClientGate: Sendable {
 
     /// Whether the page that sent a request may call.
     private func allows(_ head: HTTPRequestHead) -> Bool {
-        origins.allows(head.headers.first(name: "origin"), host: head.headers.first(name: "host"))
+        let origin = head.headers.first(name: "origin")
+        // A proxy may put another host into the request of the gateway's own page.
+        return origins.allows(origin, host: head.headers.first(name: "host"))
+            || publicURL != nil && publicURL?.origin == origin?.lowercased()
     }
 
     /// Names the origin of the request, in place of any, where only some are allowed.

@@ -32,7 +32,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private let loopState: LoopState
-    private let peer: Peer
+    let peer: Peer
     private let compression: ResponseCompression
     private var context: ChannelHandlerContext?
     private var phase = Phase.idle

@@ -35,7 +35,7 @@ enum GatewaySettings {
                 Setting(
                     "admin-key-file", .file, shared: true,
                     help: "file with the administrator key, with which an emulator acts for its clients"),
-                trustedProxies, origins, accessLog, ServeSettings.eventLoops,
+                trustedProxies, publicURL, origins, accessLog, ServeSettings.eventLoops,
             ] + [ServeSettings.memory] + ServeSettings.peerTLS + limits,
         // A client's socket has a connection to messages: two open files.
         servers: 2)
@@ -55,6 +55,10 @@ enum GatewaySettings {
         "trusted-proxies", .text, default: "",
         help: "addresses and networks of the proxies in front, such as 10.0.0.0/8,2001:db8::1: the rightmost address "
             + "of X-Forwarded-For that is none of them is the client's")
+    private static let publicURL = Setting(
+        "public-url", .text, default: "",
+        help: "where clients reach the gateway, such as https://chat.example.com, for links; when empty, the Host "
+            + "of their requests, with the X-Forwarded-Proto of a trusted proxy")
     private static let origins = Setting(
         "origins", .text, default: "",
         help: "origins of the pages whose scripts may call the gateway, such as https://chat.example.com; any when "
@@ -67,6 +71,10 @@ enum GatewaySettings {
     static func setTrust(_ settings: Settings, of configuration: inout GatewayConfiguration) throws {
         do { configuration.trustedProxies = try TrustedProxies(settings[trustedProxies.name]) } catch {
             throw SettingsError("setting \(trustedProxies.name): \(error.message)")
+        }
+        let url = settings[publicURL.name]
+        do { configuration.publicURL = url.isEmpty ? nil : try PublicURL(url) } catch {
+            throw SettingsError("setting \(publicURL.name): \(error.message)")
         }
         do { configuration.origins = try AllowedOrigins(settings[origins.name]) } catch {
             throw SettingsError("setting \(origins.name): \(error.message)")
