@@ -72,7 +72,8 @@ public struct GatewayLimits: Limits {
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,
             "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy; "
-                + "requests beyond get 429, those of accounts 503"),
+                + "requests beyond get 429, those of accounts 503; clients on this machine without a trusted proxy are not "
+                + "counted"),
         Limit(
             "requests-per-address-second-max", \.requestsPerAddressSecondMax, 0...1_000_000,
             "requests of one address a second, of IPv6 its /64, and at once those of ten seconds; more get 429, those "

@@ -1,6 +1,7 @@
 import HatoFirebase
 import HatoModel
 import HatoRPC
+import Logging
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -10,9 +11,12 @@ struct Peer: Sendable, Hashable {
     /// The IP address of its socket.
     var address: String
     /// Whether it is a trusted proxy: it speaks for clients of other addresses.
-    var isProxy: Bool
+    var isProxy = false
+    /// Whether it is on this machine, and no trusted proxy: no limit of an address counts it. It may be a proxy that
+    /// names no client, and then it is all of them.
+    var isLocal = false
     /// Whether its address has too many connections: its requests are refused.
-    var isRefused: Bool
+    var isRefused = false
 }
 
 /// Which clients the gateway serves: their addresses, the pages that they may come from, and what those of one address
@@ -28,7 +32,10 @@ final class ClientGate: Sendable {
     /// Nil: accounts are not served.
     private let accounts: AccountPaths?
 
-    init(_ configuration: GatewayConfiguration) {
+    private let notices: GatewayNotices
+
+    init(_ configuration: GatewayConfiguration, _ logger: Logger) {
+        notices = GatewayNotices(logger)
         accounts = configuration.accounts.map { _ in AccountPaths(isEmulator: configuration.emulator != nil) }
         (proxies, origins, publicURL) = (configuration.trustedProxies, configuration.origins, configuration.publicURL)
         load = Mutex(
@@ -42,16 +49,16 @@ final class ClientGate: Sendable {
 
     /// A peer connects; nil: it is closed at once. Otherwise its end is reported with `left`.
     func connected(_ address: String) -> Peer? {
-        if proxies.contains(address) { return Peer(address: address, isProxy: true, isRefused: false) }
-        switch load.withLock({ $0.began(Self.key(address)) }) {
-        case .admitted: return Peer(address: address, isProxy: false, isRefused: false)
-        case .refused: return Peer(address: address, isProxy: false, isRefused: true)
-        case .dropped: return nil
-        }
+        if proxies.contains(address) { return Peer(address: address, isProxy: true) }
+        if IPNumber(address)?.isLoopback == true { return Peer(address: address, isLocal: true) }
+        let admission = load.withLock { $0.began(Self.key(address)) }
+        if admission == .admitted { return Peer(address: address) }
+        notices.notice(.connections, from: address)
+        return admission == .refused ? Peer(address: address, isRefused: true) : nil
     }
 
     /// A peer has gone.
-    func left(_ peer: Peer) { if !peer.isProxy { ended(peer.address) } }
+    func left(_ peer: Peer) { if !peer.isProxy, !peer.isLocal { ended(peer.address) } }
 
     // MARK: Requests
 
@@ -70,20 +77,23 @@ final class ClientGate: Sendable {
             return response
         }
         guard !peer.isRefused else { return tooMany("connections", afterSeconds: 10, head) }
-        // Requests that a proxy on this machine did not name a client for are of all clients together.
-        let isCounted = peer.isProxy || IPNumber(peer.address)?.isLoopback != true
+        if !peer.isProxy, head.headers.contains(name: "x-forwarded-for") {
+            notices.notice(.unnamedProxy, from: peer.address)
+        }
         let key = Self.key(client)
-        let refusal: (what: String, seconds: Int)? = load.withLock { load in
-            if isCounted, let seconds = load.requestCame(from: key, at: Self.now) { return ("requests", seconds) }
+        let refusal: (kind: GatewayNotices.Kind, seconds: Int)? = load.withLock { load in
+            if !peer.isLocal, let seconds = load.requestCame(from: key, at: Self.now) { return (.requests, seconds) }
             guard peer.isProxy else { return nil }
             switch load.began(key) {
             case .admitted: return nil
             case .refused: load.ended(key)
             case .dropped: break
             }
-            return ("connections", 10)
+            return (.connections, 10)
         }
-        return refusal.map { tooMany($0.what, afterSeconds: $0.seconds, head) }
+        guard let refusal else { return nil }
+        notices.notice(refusal.kind, from: client)
+        return tooMany("\(refusal.kind)", afterSeconds: refusal.seconds, head)
     }
 
     /// A request has its response, or its client has gone.

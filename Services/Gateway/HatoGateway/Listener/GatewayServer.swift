@@ -40,7 +40,7 @@ public final class GatewayServer: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let logsRequests = configuration.logsRequests && logger.logLevel <= .info
         let shared = SharedParts(
-            gate: ClientGate(configuration), metrics: GatewayMetrics(),
+            gate: ClientGate(configuration, logger), metrics: GatewayMetrics(),
             accessLog: logsRequests ? AccessLog(logger) : nil, logger: logger)
         var loops: [NIOLoopBound<LoopState>] = []
         for loop in group.makeIterator() {
