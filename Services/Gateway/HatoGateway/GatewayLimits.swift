@@ -71,12 +71,13 @@ public struct GatewayLimits: Limits {
         Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,
-            "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy; "
-                + "requests beyond get 429, those of accounts 503; clients on this machine without a trusted proxy are not "
+            "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy, "
+                + "and four times as many of a /48; requests beyond get 429, those of accounts 503; clients on this machine without a trusted proxy are not "
                 + "counted"),
         Limit(
             "requests-per-address-second-max", \.requestsPerAddressSecondMax, 0...1_000_000,
-            "requests of one address a second, of IPv6 its /64, and at once those of ten seconds; more get 429, those "
+            "requests of one address a second, of IPv6 its /64, four times as many of a /48, and at once those of ten "
+                + "seconds; more get 429, those "
                 + "of accounts 503; 0: any number, as for clients on this machine without a trusted proxy"),
         Limit(
             "shared-wires-max", \.sharedWiresMax, 1...64,
@@ -98,7 +99,7 @@ public struct GatewayLimits: Limits {
             "bytes of requests and messages that are not complete, for each event loop; further ones are refused"),
         Limit(
             "held-bytes-per-address-max", \.heldBytesPerAddressMax, 1 << 20...1 << 36,
-            "the part of them that one address takes, of IPv6 its /64"),
+            "the part of them that one address takes, of IPv6 its /64, and four times as much a /48"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit("auth-wires-max", \.authWiresMax, 1...4_096, "connections to auth, of all event loops together"),
         Limit(

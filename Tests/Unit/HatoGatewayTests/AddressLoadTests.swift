@@ -31,6 +31,40 @@ import Testing
         #expect(load.counts.connections == 0)
     }
 
+    @Test func connectionsOfASiteAreBounded() {
+        let limits = AddressLoad.Limits(connectionsMax: 3, connectionsOfSiteMax: 12, requestsPerSecondMax: 0)
+        var load = AddressLoad(limits)
+        for number in 0..<12 { #expect(load.began("a\(number / 3)", site: "s") == .admitted) }
+        #expect(load.began("b", site: "s") == .refused && load.began("c", site: "t") == .admitted)
+        for number in 1..<AddressLoad.refusedMax { #expect(load.began("b\(number)", site: "s") == .refused) }
+        #expect(load.began("d", site: "s") == .dropped && load.began("e") == .admitted)
+        load.ended("b", site: "s")
+        for number in 1..<AddressLoad.refusedMax { load.ended("b\(number)", site: "s") }
+        #expect(load.began("b", site: "s") == .refused)
+        load.ended("b", site: "s")
+        load.ended("a0", site: "s")
+        #expect(load.began("b", site: "s") == .admitted)
+        for (address, count) in [("a0", 2), ("a1", 3), ("a2", 3), ("a3", 3), ("b", 1)] {
+            for _ in 0..<count { load.ended(address, site: "s") }
+        }
+        load.ended("c", site: "t")
+        load.ended("e")
+        #expect(load.counts.connections == 0)
+    }
+
+    @Test func aSiteSendsFourTimesTheRequestsOfAnAddress() {
+        var load = load(requests: 1)
+        for number in 0..<40 { #expect(load.requestCame(from: "a\(number)", site: "s", at: 0) == nil) }
+        #expect(load.requestCame(from: "b", site: "s", at: 0) == 1 && load.requestCame(from: "b", at: 0) == nil)
+        #expect(load.requestCame(from: "c", site: "t", at: 0) == nil)
+        // An address of the site has its own bound.
+        for _ in 0..<10 { #expect(load.requestCame(from: "d", site: "u", at: 0) == nil) }
+        #expect(load.requestCame(from: "d", site: "u", at: 0) == 1)
+        // What was refused by the address has not counted for the site.
+        for number in 0..<30 { #expect(load.requestCame(from: "e\(number)", site: "u", at: 0) == nil) }
+        #expect(load.requestCame(from: "f", site: "u", at: 0) == 1)
+    }
+
     @Test func tenSecondsOfRequestsMayComeAtOnceAndThenTheLimitHolds() {
         var load = load(requests: 5)
         for _ in 0..<50 { #expect(load.requestCame(from: "a", at: 1_000) == nil) }

@@ -66,6 +66,14 @@ import Testing
         #expect(lines.all[0].contains("connections-per-address-max"))
     }
 
+    @Test func networksOfOneSiteAreBoundedTogether() {
+        let gate = gate { ($0.limits.connectionsPerAddressMax, $0.limits.connectionsMax) = (2, 1_000) }
+        for number in 0..<8 { #expect(gate.connected("2001:db8:1:\(number / 2)::1")?.isRefused == false) }
+        #expect(gate.connected("2001:db8:1:9::1")?.isRefused == true)
+        #expect(gate.connected("2001:db8:2::1")?.isRefused == false)
+        for number in 0..<20 { #expect(gate.connected("203.0.113.\(number)")?.isRefused == false) }
+    }
+
     @Test(arguments: ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
     func thisMachineIsNotCounted(address: String) throws {
         let gate = gate {

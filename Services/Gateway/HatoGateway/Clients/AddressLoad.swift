@@ -1,12 +1,16 @@
 /// How much the clients of each address take of a gateway: a value, which gets the time.
 ///
-/// An address is an IPv4 address or the /64 of an IPv6 address (`ClientAddress`). The table of connections has no more
-/// entries than there are connections. The table of requests has at most `2 * addressesMax`: the addresses that came
+/// An address is an IPv4 address or the /64 of an IPv6 address (`ClientAddress`). A customer may have thousands of the
+/// latter, so the site of an IPv6 address, its /48, is bounded too: by `siteFactor` times what an address may take. The
+/// keys of addresses and sites differ, and stand in the same tables. The table of connections has no more
+/// entries than twice the connections. The table of requests has at most `2 * addressesMax`: the addresses that came
 /// last; one that was dropped begins anew.
 struct AddressLoad: Sendable {
     struct Limits: Sendable, Hashable {
         /// Connections of one address.
         var connectionsMax: Int
+        /// Connections of one site.
+        var connectionsOfSiteMax = Int.max - AddressLoad.refusedMax
         /// Requests of one address a second; 0: any number.
         var requestsPerSecondMax: Int
         /// Addresses with a count of requests, in each of two tables.
@@ -22,6 +26,8 @@ struct AddressLoad: Sendable {
         case dropped
     }
 
+    /// How many times as much as one address a site may take.
+    static let siteFactor = 4
     /// Connections of one address whose requests are refused.
     static let refusedMax = 32
     /// Seconds for which an address may save the requests that it does not send.
@@ -41,37 +47,57 @@ struct AddressLoad: Sendable {
     // MARK: Connections
 
     /// A connection begins. Unless it is dropped, its end must be reported.
-    mutating func began(_ address: String) -> Admission {
+    ///
+    /// - Parameter site: that of the address; nil: it has none.
+    mutating func began(_ address: String, site: String? = nil) -> Admission {
         let count = connections[address, default: 0]
-        guard count < limits.connectionsMax + Self.refusedMax else { return .dropped }
+        let ofSite = site.map { connections[$0, default: 0] } ?? 0
+        guard count < limits.connectionsMax + Self.refusedMax, ofSite < limits.connectionsOfSiteMax + Self.refusedMax
+        else { return .dropped }
         connections[address] = count + 1
-        return count < limits.connectionsMax ? .admitted : .refused
+        if let site { connections[site] = ofSite + 1 }
+        return count < limits.connectionsMax && ofSite < limits.connectionsOfSiteMax ? .admitted : .refused
     }
 
     /// A connection has ended.
-    mutating func ended(_ address: String) {
-        guard let count = connections[address] else { return }
-        connections[address] = count > 1 ? count - 1 : nil
+    mutating func ended(_ address: String, site: String? = nil) {
+        for key in [address, site].compactMap({ $0 }) {
+            guard let count = connections[key] else { continue }
+            connections[key] = count > 1 ? count - 1 : nil
+        }
     }
 
     // MARK: Requests
 
     /// A request came.
     ///
-    /// - Parameter now: in microseconds, of a clock that never goes back.
+    /// - Parameters:
+    ///   - site: that of the address; nil: it has none.
+    ///   - now: in microseconds, of a clock that never goes back.
     /// - Returns: seconds after which the client may try again; nil: the request is handled.
-    mutating func requestCame(from address: String, at now: Int64) -> Int? {
+    mutating func requestCame(from address: String, site: String? = nil, at now: Int64) -> Int? {
         guard limits.requestsPerSecondMax > 0 else { return nil }
-        let interval = max(1, 1_000_000 / Int64(limits.requestsPerSecondMax))
-        let due = max(dueTimes[address] ?? olderDueTimes[address] ?? now, now)
-        let saved = max(interval, Self.savedSeconds * 1_000_000)
-        guard due - now + interval <= saved else {
-            return Int((due - now + interval - saved + 999_999) / 1_000_000)
+        var dues = [(address, due(address, Int64(limits.requestsPerSecondMax), now))]
+        if let site { dues.append((site, due(site, Int64(limits.requestsPerSecondMax) * Int64(Self.siteFactor), now))) }
+        // A refused request counts nowhere.
+        if let seconds = dues.compactMap(\.1.secondsLeft).max() { return seconds }
+        for (key, due) in dues {
+            if dueTimes[key] == nil, dueTimes.count >= limits.addressesMax {
+                (olderDueTimes, dueTimes) = (dueTimes, [:])
+            }
+            dueTimes[key] = due.time
         }
-        if dueTimes[address] == nil, dueTimes.count >= limits.addressesMax {
-            (olderDueTimes, dueTimes) = (dueTimes, [:])
-        }
-        dueTimes[address] = due + interval
         return nil
+    }
+
+    /// When all requests of an address or a site, with one more, are due at so many a second.
+    private func due(_ key: String, _ perSecondMax: Int64, _ now: Int64) -> (time: Int64, secondsLeft: Int?) {
+        let interval = max(1, 1_000_000 / perSecondMax)
+        let time = max(dueTimes[key] ?? olderDueTimes[key] ?? now, now)
+        let saved = max(interval, Self.savedSeconds * 1_000_000)
+        guard time - now + interval <= saved else {
+            return (time, Int((time - now + interval - saved + 999_999) / 1_000_000))
+        }
+        return (time + interval, nil)
     }
 }

@@ -38,11 +38,13 @@ final class ClientGate: Sendable {
         notices = GatewayNotices(logger)
         accounts = configuration.accounts.map { _ in AccountPaths(isEmulator: configuration.emulator != nil) }
         (proxies, origins, publicURL) = (configuration.trustedProxies, configuration.origins, configuration.publicURL)
+        let limits = configuration.limits
         load = Mutex(
             AddressLoad(
                 AddressLoad.Limits(
-                    connectionsMax: configuration.limits.connectionsPerAddressMax,
-                    requestsPerSecondMax: configuration.limits.requestsPerAddressSecondMax)))
+                    connectionsMax: limits.connectionsPerAddressMax,
+                    connectionsOfSiteMax: SiteShare.max(limits.connectionsPerAddressMax, of: limits.connectionsMax),
+                    requestsPerSecondMax: limits.requestsPerAddressSecondMax)))
     }
 
     // MARK: Connections
@@ -51,7 +53,8 @@ final class ClientGate: Sendable {
     func connected(_ address: String) -> Peer? {
         if proxies.contains(address) { return Peer(address: address, isProxy: true) }
         if IPNumber(address)?.isLoopback == true { return Peer(address: address, isLocal: true) }
-        let admission = load.withLock { $0.began(Self.key(address)) }
+        let client = ClientAddress(address)
+        let admission = load.withLock { $0.began(client.network, site: client.ownSite) }
         if admission == .admitted { return Peer(address: address) }
         notices.notice(.connections, from: address)
         return admission == .refused ? Peer(address: address, isRefused: true) : nil
@@ -80,13 +83,13 @@ final class ClientGate: Sendable {
         if !peer.isProxy, head.headers.contains(name: "x-forwarded-for") {
             notices.notice(.unnamedProxy, from: peer.address)
         }
-        let key = Self.key(client)
+        let (key, site) = (ClientAddress(client).network, ClientAddress(client).ownSite)
         let refusal: (kind: GatewayNotices.Kind, seconds: Int)? = load.withLock { load in
-            if !peer.isLocal, let seconds = load.requestCame(from: key, at: Self.now) { return (.requests, seconds) }
+            if !peer.isLocal, let seconds = load.requestCame(from: key, site: site, at: Self.now) { return (.requests, seconds) }
             guard peer.isProxy else { return nil }
-            switch load.began(key) {
+            switch load.began(key, site: site) {
             case .admitted: return nil
-            case .refused: load.ended(key)
+            case .refused: load.ended(key, site: site)
             case .dropped: break
             }
             return (.connections, 10)
@@ -99,9 +102,10 @@ final class ClientGate: Sendable {
     /// A request has its response, or its client has gone.
     func requestEnded(from client: String, _ peer: Peer) { if peer.isProxy { ended(client) } }
 
-    private func ended(_ address: String) { load.withLock { $0.ended(Self.key(address)) } }
-
-    private static func key(_ address: String) -> String { ClientAddress(address).network }
+    private func ended(_ address: String) {
+        let client = ClientAddress(address)
+        load.withLock { $0.ended(client.network, site: client.ownSite) }
+    }
 
     /// In microseconds.
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
