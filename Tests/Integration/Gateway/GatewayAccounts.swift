@@ -188,10 +188,15 @@ struct GatewayAccounts {
                 #expect(away.headers["retry-after"].flatMap { Int($0) } ?? 0 > 0)
                 #expect(away.headers["access-control-allow-origin"] == "https://chat.example.com")
             }
+            // One warning with the reason, and later a line that it is back.
+            func lines(_ text: String) -> Int { stack.gateway.log.split(separator: "\n").count { $0.contains(text) } }
+            #expect(lines("a service takes no calls") == 1 && lines("a service takes calls again") == 0)
+            #expect(stack.gateway.log.contains("service=auth") && stack.gateway.log.contains("connection refused"))
             // What needs no call goes on.
             #expect(try client.post("lookup", [:]).message == "MISSING_ID_TOKEN")
             let again = try await stack.startAuthAgain()
             #expect(try client.post("lookup", lookup).status == 200)
+            #expect(lines("a service takes calls again") == 1)
             await again.stop()
         }
     }

@@ -148,6 +148,9 @@ struct GatewayOperations {
             "hato-gateway", Self.services(messages) + ["--outgoing-key-file", key], in: other)
         let health = try await Executable.run("hato-gateway", ["health", "--server", gateway.address])
         #expect(health.code == 0 && health.output["services"]?["messages"] == "refused", "\(health.text)")
+        let log = gateway.log
+        #expect(log.contains("service-keys-file must list the key") && log.contains("service=messages"), "\(log)")
+        #expect(!log.contains("kkkkkkkk"))
         await gateway.stop()
         await messages.stop()
     }

@@ -35,7 +35,7 @@ public final class GatewayServer: Sendable {
                 "this is an emulator: every client may be an administrator",
                 metadata: ["settings-that-auth-was-started-with": "\(emulator.fixedSettings)"])
         }
-        let links = try ServiceLinks(configuration)
+        let links = try ServiceLinks(configuration, logger)
         let tls = try configuration.tls.map { try ServerTLS.context($0) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let logsRequests = configuration.logsRequests && logger.logLevel <= .info

@@ -29,6 +29,8 @@ extension ForwardedWireOwner {
 struct ServiceLink: Sendable {
     var connector: RPCWireConnector
     var forwardKey: String
+    /// Of its outages.
+    var reports: ServiceReports
     /// The connections that are open, of all event loops.
     let openWires = OpenWires()
 
@@ -56,6 +58,7 @@ final class ForwardedWire {
     private var owner: (any ForwardedWireOwner)?
     private var declaration: UInt64?
     private let openWires: OpenWires
+    private let reports: ServiceReports
     private(set) var isOpen = false
     /// The service refuses to let the gateway speak for others.
     private var refusal: RPCError?
@@ -63,7 +66,7 @@ final class ForwardedWire {
     fileprivate init(
         _ link: ServiceLink, on loop: any EventLoop, for client: String?, _ owner: any ForwardedWireOwner
     ) {
-        (self.owner, openWires) = (owner, link.openWires)
+        (self.owner, openWires, reports) = (owner, link.openWires, link.reports)
         openWires.change(by: 1)
         let wire = link.connector.connect(on: loop, self)
         self.wire = wire
@@ -93,6 +96,7 @@ extension ForwardedWire: RPCWireDelegate {
         switch response.outcome {
         case .result:
             isOpen = true
+            reports.opened()
             owner?.wireOpened(self)
         case .error(let error, _):
             refusal = error
@@ -110,6 +114,7 @@ extension ForwardedWire: RPCWireDelegate {
 
     func wireEnded(_ wire: RPCWire, _ end: RPCWireEnd, unanswered: [UInt64]) {
         openWires.change(by: -1)
+        if !isOpen { reports.failed(end, refusal: refusal) }
         let owner = owner
         self.owner = nil
         self.wire = nil

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import Logging
 import NIOCore
 
 /// The services behind the gateway. One that was not configured is nil.
@@ -9,14 +10,15 @@ struct ServiceLinks: Sendable {
     var notifier: ServiceLink?
 
     /// Throws `TLSFileError`.
-    init(_ configuration: GatewayConfiguration) throws {
-        func link(_ client: RPCClientConfiguration) throws -> ServiceLink {
+    init(_ configuration: GatewayConfiguration, _ logger: Logger) throws {
+        func link(_ service: String, _ client: RPCClientConfiguration) throws -> ServiceLink {
             ServiceLink(
-                connector: try RPCWireConnector(RPCWireConfiguration(client)), forwardKey: configuration.forwardKey)
+                connector: try RPCWireConnector(RPCWireConfiguration(client)), forwardKey: configuration.forwardKey,
+                reports: ServiceReports(service, at: "\(client.host):\(client.port)", logger))
         }
-        messages = try link(configuration.messages)
-        auth = try configuration.auth.map(link)
-        notifier = try configuration.notifier.map(link)
+        messages = try link("messages", configuration.messages)
+        auth = try configuration.auth.map { try link("auth", $0) }
+        notifier = try configuration.notifier.map { try link("notifier", $0) }
     }
 
     /// By the name of the service, as it stands in `/rpc/NAME`.
