@@ -18,11 +18,28 @@ enum AccountCaller: Sendable, Hashable, SecretHolder {
         switch route.credential {
         case .none: break
         case .administrator: throw .missingAdministrator
-        case .apiKey:
-            guard let key = request.shownKey else { throw .missingAPIKey }
-            guard context.apiKeys.contain(key) else { throw .wrongAPIKey }
+        case .apiKey: try Self.checkAPIKey(request, context)
         }
         self = .client
+    }
+
+    private static func checkAPIKey(_ request: AccountRequest, _ context: AccountContext) throws(AuthFault) {
+        guard let key = request.shownKey else { throw .missingAPIKey }
+        guard context.apiKeys.contain(key) else { throw .wrongAPIKey }
+    }
+
+    /// Checks the first step of an operation: a key that no service is shown proves nothing, and such a request needs
+    /// an API key as one without. Throws `AuthFault`.
+    func check(
+        _ step: AccountExchange.Step, of request: AccountRequest, _ route: AuthRoute, _ context: AccountContext
+    ) throws(AuthFault) {
+        guard case .administrator(let key) = self, route.credential != .none else { return }
+        switch step {
+        case .call(let call): if call.identity == .credential(key) { return }
+        // What administrators get without a call says nothing of any account.
+        case .respond(let response): if response.status >= 400 || route.credential == .administrator { return }
+        }
+        try Self.checkAPIKey(request, context)
     }
 
     private static func administrator(_ token: String, isEmulator: Bool) throws(AuthFault) -> AccountCaller {

@@ -42,12 +42,16 @@ public struct AccountExchange: Sendable, SecretHolder {
             let caller = try AccountCaller(request, route, context)
             exchange = AccountExchange(route, caller, Refusal(fault: .notFound))
             exchange.work = try AccountWire(request, route, caller, context).work()
+            let step = exchange.begin()
+            try caller.check(step, of: request, route, context)
+            return (exchange, step)
         } catch {
             exchange = AccountExchange(route, .client, Refusal(fault: error))
+            return (exchange, exchange.begin())
         }
-        let step = exchange.step { (work) throws(AuthFault) in try work.begin() }
-        return (exchange, step)
     }
+
+    private mutating func begin() -> Step { step { (work) throws(AuthFault) in try work.begin() } }
 
     private init(_ route: AuthRoute, _ caller: AccountCaller, _ work: any AccountWork) {
         self.route = route

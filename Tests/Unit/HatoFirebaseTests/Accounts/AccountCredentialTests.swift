@@ -69,6 +69,38 @@ import Testing
         #expect(trial.status == 401)
     }
 
+    /// Else any text would open what a list of API keys closes.
+    @Test(arguments: [
+        AccountRequest("GET", "/v2/recaptchaConfig"), AccountRequest("GET", "/v1/projects"),
+        AccountRequest("POST", "/v1/accounts:lookup", body: Array(#"{"idToken":"t"}"#.utf8)),
+        AccountRequest("POST", "/v1/accounts:revokeToken", body: Array("{}".utf8)),
+        AccountRequest("POST", "/v1/token", body: Array("grant_type=refresh_token&refresh_token=r".utf8)),
+        AccountRequest("POST", "/v1/projects/demo/accounts:lookup", body: Array(#"{"idToken":"t"}"#.utf8)),
+    ])
+    func aBearerTokenThatIsNotShownReplacesNoAPIKey(request: AccountRequest) {
+        var context = AccountContext.test
+        context.apiKeys = .listed(["right"])
+        let bearer = request.with { $0.authorization = "Bearer anything" }
+        let missing = AccountTrial(bearer, context)
+        #expect(missing.status == 403 && missing.calls.isEmpty)
+        #expect(AccountTrial(bearer.with { $0.apiKey = "wrong" }, context).status == 400)
+        let right = AccountTrial(bearer.with { $0.apiKey = "right" }, context)
+        #expect(right.status == 200 || right.calls.count == 1)
+    }
+
+    @Test func anAdministratorNeedsNoAPIKeyForWhatIsShown() {
+        var context = AccountContext.test
+        context.apiKeys = .listed(["right"])
+        for (name, body) in [("signUp", [:]), ("lookup", ["localId": ["u"]])] as [(String, JSONValue)] {
+            let request = AccountRequest("POST", "/v1/accounts:\(name)", body: body.encoded)
+                .with { $0.authorization = "Bearer \(AccountTrial.key)" }
+            #expect(AccountTrial(request, context).calls.map(\.identity) == [.credential(AccountTrial.key)], "\(name)")
+        }
+        // What is wrong in the request is said first, as to every administrator.
+        let wrong = AccountTrial(.administrator("POST", "/accounts:delete", [:]), context)
+        #expect(wrong.message == "MISSING_LOCAL_ID")
+    }
+
     @Test(arguments: ["Bearer ", "Bearer    ", "Bearer \(String(repeating: "x", count: 20_000))"])
     func aBearerTokenThatCannotBeOneIs401(header: String) {
         #expect(
