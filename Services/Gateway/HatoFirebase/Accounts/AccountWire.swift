@@ -21,6 +21,7 @@ struct AccountWire: Sendable {
         case .notFound: throw .notFound
         case .unimplemented(let name): throw .unimplemented(name)
         case .operation(let operation):
+            try check(project: route.project)
             if let tenant = AccountParameters(request.query)["tenantId"], !tenant.isEmpty {
                 throw .unimplemented("tenants")
             }
@@ -76,11 +77,22 @@ struct AccountWire: Sendable {
             request.method == "GET"
             ? AccountBody() : try AccountBody(request.body, bytesMax: bytesMax, memoryMax: memoryMax)
         if try body.filled("tenantId") != nil { throw .unimplemented("tenants") }
-        if !caller.isPrivileged, try body.filled("targetProjectId") != nil {
+        let project = try body.filled("targetProjectId")
+        if !caller.isPrivileged, project != nil {
             throw AuthFault(
                 "INSUFFICIENT_PERMISSION", "Only authenticated requests can specify target_project_id.")
         }
+        try check(project: project)
         return body
+    }
+
+    /// Another project is not here: what is meant for its accounts must not change those of this one. An emulator is
+    /// all projects. Throws `AuthFault`.
+    private func check(project: String?) throws(AuthFault) {
+        guard let project, !context.isEmulator, project != context.project, project != context.projectNumber else {
+            return
+        }
+        throw AuthFault("PROJECT_NOT_FOUND", "The project here is \(context.project).")
     }
 
     // MARK: What operations share

@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func anExportOfVersion3HasItsParametersInTheBody() {
-        let body: JSONValue = ["targetProjectId": "p", "maxResults": 2, "nextPageToken": "u"]
+        let body: JSONValue = ["targetProjectId": "demo", "maxResults": 2, "nextPageToken": "u"]
         let request = AccountRequest("POST", "/identitytoolkit/v3/relyingparty/downloadAccount", body: body.encoded)
             .with { $0.authorization = "Bearer \(AccountTrial.key)" }
         #expect(AccountTrial(request).params == ["after": "u", "limit": 2])

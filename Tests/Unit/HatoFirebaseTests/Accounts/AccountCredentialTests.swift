@@ -127,6 +127,30 @@ import Testing
         #expect(AccountTrial(AccountRequest("GET", "/v2/passwordPolicy?key=k&tenantId=t")).status == 501)
     }
 
+    /// A script with the id of another project must not delete here.
+    @Test func anotherProjectIsNotFound() {
+        for (path, body) in [
+            ("/v1/projects/other/accounts:delete", ["localId": "u1"]), ("/v1/projects/other/accounts", [:]),
+            ("/v1/projects/other:createSessionCookie", ["idToken": "t"]),
+            ("/identitytoolkit/v3/relyingparty/deleteAccount", ["localId": "u1", "targetProjectId": "other"]),
+        ] as [(String, JSONValue)] {
+            let request = AccountRequest("POST", path, body: body.encoded)
+            let trial = AccountTrial(request.with { $0.authorization = "Bearer \(AccountTrial.key)" })
+            #expect(trial.calls.isEmpty && trial.status == 400, "\(path)")
+            #expect(trial.message == "PROJECT_NOT_FOUND : The project here is demo.", "\(path)")
+            #expect(AccountTrial(request).status == (path.hasPrefix("/v1") ? 401 : 403), "\(path)")
+        }
+        for project in ["demo", "12345"] {
+            let request = AccountRequest(
+                "POST", "/v1/projects/\(project)/accounts:delete",
+                body: JSONValue.object(["localId": "u1", "targetProjectId": .string(project)]).encoded)
+            let trial = AccountTrial(request.with { $0.authorization = "Bearer \(AccountTrial.key)" })
+            #expect(trial.method == "auth.users.delete", "\(project)")
+        }
+        let deletion = AccountRequest("DELETE", "/emulator/v1/projects/other/accounts")
+        #expect(AccountTrial(deletion, .emulator).method == "auth.users.list")
+    }
+
     // MARK: Bodies
 
     @Test(arguments: ["{", "[]", "\"text\"", "{\"email\":}", "{\"a\":1,\"a\":2}", "\u{FEFF}{}", "nonsense"])
