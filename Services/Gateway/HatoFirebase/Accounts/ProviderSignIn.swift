@@ -23,6 +23,9 @@ struct ProviderSignIn: AccountWork, SecretHolder {
             if parameters["code"] != nil { throw .unimplemented("sign-in with an authorisation code") }
             throw .unimplemented("pop-up and redirect sign-in")
         }
+        guard idToken.utf8.count <= wire.context.limits.tokenBytesMax else {
+            throw AuthFault("INVALID_IDP_RESPONSE", "The provider's ID token is too long.")
+        }
         self.provider = provider
         self.idToken = idToken
         identity = wire.caller.shown

@@ -84,6 +84,17 @@ import Testing
         #expect(trial.calls.isEmpty && trial.message == message)
     }
 
+    @Test func aTokenThatIsTooLongReachesNoService() {
+        func trial(_ count: Int) -> AccountTrial {
+            let token = String(repeating: "t", count: count)
+            return AccountTrial("signInWithIdp", request("id_token=\(token)&providerId=google.com"))
+        }
+        #expect(trial(16 << 10).calls.count == 1)
+        let refused = trial((16 << 10) + 1)
+        #expect(refused.calls.isEmpty && refused.status == 400)
+        #expect(refused.message == "INVALID_IDP_RESPONSE : The provider's ID token is too long.")
+    }
+
     @Test func parametersOfTheFragmentReplaceThoseOfTheBody() {
         let trial = AccountTrial(
             "signInWithIdp",
