@@ -156,6 +156,8 @@ struct GatewayClients {
                 #expect(allowed.headers["vary"] == "Origin")
                 let foreign = try response(request, "https://evil.example")
                 #expect(foreign.status == 403 && foreign.headers["access-control-allow-origin"] == nil)
+                // No cache gives it to pages that may call.
+                #expect(foreign.headers["vary"] == "Origin")
             }
             let plain = try response("GET /a.json", nil)
             #expect(plain.status == 200 && plain.headers["access-control-allow-origin"] == nil)

@@ -77,6 +77,7 @@ final class ClientGate: Sendable {
         guard allows(head) else {
             var response = HTTPResponse.text(.forbidden, "The gateway serves no pages of this origin.\n")
             response.headers.remove(name: Self.allowedOrigin)
+            response.headers.add(name: "Vary", value: "Origin")
             return response
         }
         guard !peer.isRefused else { return tooMany("connections", afterSeconds: 10, head) }
