@@ -25,7 +25,8 @@ enum GatewaySettings {
                     help: "domain below which the first label of a host is a namespace, such as db.example.com"),
                 Setting(
                     "api-keys", .text,
-                    help: "API keys that clients of accounts may show, such as AIza1,AIza2; unless set, any"),
+                    help: "API keys that clients of accounts may show, such as AIza1,AIza2; unless set, any; web apps "
+                        + "with a key that is taken out lose their user at the next page load"),
                 Setting(
                     "emulator", .flag, default: "false",
                     help: "take the words of Firebase's emulators, by which every client may be an administrator"),
