@@ -19,7 +19,7 @@ public struct GatewayLimits: Limits {
     public var heldBytesPerAddressMax = 64 << 20
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
-    /// Connections to auth, of all event loops together.
+    /// Connections to auth, of all event loops together; at least one for each.
     public var authWiresMax = 32
     /// Milliseconds in which a call of auth must have its response; SDKs wait for 30 seconds.
     public var authCallMsMax = 25_000
@@ -101,7 +101,9 @@ public struct GatewayLimits: Limits {
             "held-bytes-per-address-max", \.heldBytesPerAddressMax, 1 << 20...1 << 36,
             "the part of them that one address takes, of IPv6 its /64, and four times as much a /48"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
-        Limit("auth-wires-max", \.authWiresMax, 1...4_096, "connections to auth, of all event loops together"),
+        Limit(
+            "auth-wires-max", \.authWiresMax, 1...4_096,
+            "connections to auth, of all event loops together, at least one for each"),
         Limit(
             "auth-call-ms-max", \.authCallMsMax, 1...3_600_000,
             "milliseconds in which a call of auth must have its response; SDKs wait for 30,000"),

@@ -45,6 +45,7 @@ final class GatewayMetrics: Sendable {
     init() {
         kinds = Dictionary(uniqueKeysWithValues: RequestKind.allCases.map { ($0, OfKind($0)) })
         // A metric is shown from the start.
+        for refusal in Refusal.allCases { _ = Self.refusals(refusal) }
         _ = Self.sessionsClosed("wireLost")
     }
 
@@ -57,6 +58,23 @@ final class GatewayMetrics: Sendable {
         let index = record.status.map { Int(min($0 / 100, 5)) } ?? 0
         kind.requests[index].increment()
         kind.seconds?.recordNanoseconds(record.nanoseconds)
+    }
+
+    /// Why a request is refused before anything handles it.
+    enum Refusal: String, Sendable, CaseIterable {
+        /// Connections of its address.
+        case connections
+        /// Requests of its address.
+        case requests
+        /// The page that sent it.
+        case origin
+    }
+
+    /// A request was refused.
+    func refused(_ refusal: Refusal) { Self.refusals(refusal).increment() }
+
+    private static func refusals(_ refusal: Refusal) -> Counter {
+        Counter(label: "hato_gateway_refused_total", dimensions: [("reason", refusal.rawValue)])
     }
 
     func socketsChanged(by change: Int) { sockets.change(by: change) }

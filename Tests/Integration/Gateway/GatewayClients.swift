@@ -143,7 +143,7 @@ struct GatewayClients {
     }
 
     @Test func onlyPagesOfAllowedOriginsMayCall() async throws {
-        let arguments = ["--origins", "https://chat.example.com,http://localhost:3000"]
+        let arguments = ["--origins", "https://chat.example.com,http://localhost:3000", "--metrics-port", "0"]
         try await GatewayStack.run(rules: Self.rules, arguments) { stack in
             let socket = try PlainSocket(stack.gateway.address)
             func response(_ request: String, _ origin: String?) throws -> HTTPResponseText {
@@ -162,6 +162,9 @@ struct GatewayClients {
             let plain = try response("GET /a.json", nil)
             #expect(plain.status == 200 && plain.headers["access-control-allow-origin"] == nil)
             #expect(try response("GET /a.json", "http://localhost").status == 200)
+            try stack.waitForMetrics("both refusals are counted") {
+                $0.contains("\nhato_gateway_refused_total{reason=\"origin\"} 2\n")
+            }
             let origin = "Origin: https://evil.example"
             #expect(try FirebaseSocket.opening(stack, [origin]).response.status == 403)
             #expect(try FirebaseSocket.opening(stack, ["Origin: http://localhost:3000"]).response.status == 101)

@@ -55,7 +55,7 @@ import Testing
         let peers = (0..<2).compactMap { _ in gate.connected("203.0.113.7") }
         #expect(peers.count == 2 && peers.allSatisfy { !$0.isRefused } && lines.all.isEmpty)
         let refused = try #require(gate.connected("203.0.113.7"))
-        let response = gate.requestBegan(head(), from: refused.address, refused)
+        let response = gate.requestBegan(head(), from: refused.address, refused)?.response
         #expect(refused.isRefused && response?.status == .tooManyRequests)
         #expect(response?.headers.first(name: "retry-after") == "10")
         for _ in 1..<AddressLoad.refusedMax { #expect(gate.connected("203.0.113.7")?.isRefused == true) }

@@ -47,6 +47,12 @@ final class ClientGate: Sendable {
                     requestsPerSecondMax: limits.requestsPerAddressSecondMax)))
     }
 
+    /// A request that nothing handles.
+    struct Refusal {
+        var reason: GatewayMetrics.Refusal
+        var response: HTTPResponse
+    }
+
     // MARK: Connections
 
     /// A peer connects; nil: it is closed at once. Otherwise its end is reported with `left`.
@@ -72,21 +78,23 @@ final class ClientGate: Sendable {
 
     /// A request begins. Without a refusal, its end is reported with `requestEnded`.
     ///
-    /// - Returns: the response if it is refused.
-    func requestBegan(_ head: HTTPRequestHead, from client: String, _ peer: Peer) -> HTTPResponse? {
+    /// - Returns: why it is refused, with the response.
+    func requestBegan(_ head: HTTPRequestHead, from client: String, _ peer: Peer) -> Refusal? {
         guard allows(head) else {
             var response = HTTPResponse.text(.forbidden, "The gateway serves no pages of this origin.\n")
             response.headers.remove(name: Self.allowedOrigin)
             response.headers.add(name: "Vary", value: "Origin")
-            return response
+            return Refusal(reason: .origin, response: response)
         }
-        guard !peer.isRefused else { return tooMany("connections", afterSeconds: 10, head) }
+        guard !peer.isRefused else { return tooMany(.connections, afterSeconds: 10, head) }
         if !peer.isProxy, head.headers.contains(name: "x-forwarded-for") {
             notices.notice(.unnamedProxy, from: peer.address)
         }
         let (key, site) = (ClientAddress(client).network, ClientAddress(client).ownSite)
-        let refusal: (kind: GatewayNotices.Kind, seconds: Int)? = load.withLock { load in
-            if !peer.isLocal, let seconds = load.requestCame(from: key, site: site, at: Self.now) { return (.requests, seconds) }
+        let refusal: (reason: GatewayMetrics.Refusal, seconds: Int)? = load.withLock { load in
+            if !peer.isLocal, let seconds = load.requestCame(from: key, site: site, at: Self.now) {
+                return (.requests, seconds)
+            }
             guard peer.isProxy else { return nil }
             switch load.began(key, site: site) {
             case .admitted: return nil
@@ -96,8 +104,8 @@ final class ClientGate: Sendable {
             return (.connections, 10)
         }
         guard let refusal else { return nil }
-        notices.notice(refusal.kind, from: client)
-        return tooMany("\(refusal.kind)", afterSeconds: refusal.seconds, head)
+        notices.notice(refusal.reason == .requests ? .requests : .connections, from: client)
+        return tooMany(refusal.reason, afterSeconds: refusal.seconds, head)
     }
 
     /// A request has its response, or its client has gone.
@@ -113,16 +121,20 @@ final class ClientGate: Sendable {
 
     /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user. Those
     /// for servers repeat 503, and not 429.
-    private func tooMany(_ what: String, afterSeconds seconds: Int, _ head: HTTPRequestHead) -> HTTPResponse {
-        let text = "There are too many \(what) from this address.\n"
+    private func tooMany(
+        _ what: GatewayMetrics.Refusal, afterSeconds seconds: Int, _ head: HTTPRequestHead
+    ) -> Refusal {
+        let text = "There are too many \(what.rawValue) from this address.\n"
         if let accounts, accounts.contain(head) {
             var response = AccountResponse.outage(retryAfterSeconds: seconds)
             response.body = Array(text.utf8)
-            return HTTPResponse(response, forOrigin: head.headers.first(name: "origin"), omitsBody: false)
+            let origin = head.headers.first(name: "origin")
+            return Refusal(
+                reason: what, response: HTTPResponse(response, forOrigin: origin, omitsBody: false))
         }
         var response = HTTPResponse.text(.tooManyRequests, text)
         response.headers.add(name: "Retry-After", value: String(seconds))
-        return response
+        return Refusal(reason: what, response: response)
     }
 
     // MARK: Origins

@@ -220,8 +220,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         let client = loopState.gate.client(of: head, peer)
         record = RequestRecord(head, from: client)
         if let refusal = loopState.gate.requestBegan(head, from: client, peer) {
+            loopState.metrics.refused(refusal.reason)
             if peer.isRefused { mayGoOn = false }
-            return respond(refusal)
+            return respond(refusal.response)
         }
         isAdmitted = true
         let exchange = loopState.router.exchange(for: head, from: client, self)
