@@ -103,7 +103,8 @@ public struct GatewayLimits: Limits {
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit(
             "auth-wires-max", \.authWiresMax, 1...4_096,
-            "connections to auth, of all event loops together, at least one for each"),
+            "connections to auth, of all event loops together, at least one for each; a quarter is for new passwords and "
+                + "imports"),
         Limit(
             "auth-call-ms-max", \.authCallMsMax, 1...3_600_000,
             "milliseconds in which a call of auth must have its response; SDKs wait for 30,000"),

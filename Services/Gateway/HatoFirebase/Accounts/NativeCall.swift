@@ -31,9 +31,15 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
     /// Whether it changes something, so that a client must not repeat it unasked when its outcome is unknown.
     public let changes: Bool
 
+    /// Whether the service may be busy with it for long, and responds to what comes behind it on its connection only
+    /// then: it makes the hash of a password, or reads many accounts.
+    public let holdsOthers: Bool
+
     init<Request: RPCRequest>(_ request: Request, _ identity: Identity = .none) {
         method = Request.method
         params = request.members
+        let hashes = params["password"] != nil || params["newPassword"] != nil
+        holdsOthers = !Request.isSlow && (hashes || Request.method == Auth.Users.Import.method)
         self.identity = identity
         // A refresh token brings the same successor again.
         changes = Request.effect == .write && Request.method != Auth.Refresh.method
@@ -44,7 +50,7 @@ public struct NativeCall: Sendable, Hashable, SecretHolder {
         method = Request.method
         params = [:]
         self.identity = identity
-        changes = false
+        (changes, holdsOthers) = (false, false)
     }
 
     /// Whether it may take as long as many accounts do.

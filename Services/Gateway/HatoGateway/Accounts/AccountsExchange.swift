@@ -80,7 +80,7 @@ final class AccountsExchange: HTTPExchange {
         }
         params["from"] = .string(client.address)
         limitTime(of: call)
-        router.wires.call(call.method, JSONValue.object(params).encoded) { [self] outcome in
+        router.wires(for: call).call(call.method, JSONValue.object(params).encoded) { [self] outcome in
             guard !hasEnded else { return }
             deadline?.cancel()
             let result = outcome.flatMap { text in Self.value(of: text) }

@@ -6,7 +6,8 @@ import NIOHTTP1
 final class AccountsRouter {
     let loop: any EventLoop
     let limits: GatewayLimits
-    let wires: SharedWires
+    private let wires: SharedWires
+    private let slowWires: SharedWires
     let held: HeldBytes
     /// Nil where there is no emulator.
     let emulator: EmulatorConfiguration?
@@ -20,10 +21,14 @@ final class AccountsRouter {
         _ configuration: GatewayConfiguration, _ upstream: Upstream, _ held: HeldBytes, on loop: any EventLoop
     ) {
         guard let accounts = configuration.accounts, let wires = upstream.sharedAuth else { return nil }
+        slowWires = upstream.slowAuth ?? wires
         (limits, self.accounts, self.wires) = (configuration.limits, accounts, wires)
         (self.held, self.loop, emulator) = (held, loop, configuration.emulator)
         (publicURL, scheme) = (configuration.publicURL, configuration.tls == nil ? .http : .https)
     }
+
+    /// The connections for a call: behind some of them others would wait.
+    func wires(for call: NativeCall) -> SharedWires { call.holdsOthers ? slowWires : wires }
 
     /// The response to OPTIONS; nil where the path is none of the account dialect.
     func preflight(_ head: HTTPRequestHead) -> HTTPResponse? {

@@ -17,6 +17,8 @@ final class Upstream {
     private let sharedNotifier: SharedWires?
     /// For calls of auth; nil where no accounts are served.
     let sharedAuth: SharedWires?
+    /// For those of auth behind which others would wait (`NativeCall.holdsOthers`).
+    let slowAuth: SharedWires?
     private let namespaces: EmulatorNamespaces?
 
     init(_ links: ServiceLinks, on loop: any EventLoop, _ configuration: GatewayConfiguration) {
@@ -32,7 +34,10 @@ final class Upstream {
         sharedNotifier = links.notifier.map { wires($0, max: limits.sharedWiresMax) }
         // Auth responds on a connection to one call after the other.
         let share = max(1, limits.authWiresMax / max(1, configuration.loops))
-        sharedAuth = configuration.accounts == nil ? nil : links.auth.map { wires($0, max: share) }
+        let slowShare = share / 4 + (share > 1 && share < 4 ? 1 : 0)
+        sharedAuth = configuration.accounts == nil ? nil : links.auth.map { wires($0, max: share - slowShare) }
+        slowAuth =
+            configuration.accounts == nil || slowShare == 0 ? sharedAuth : links.auth.map { wires($0, max: slowShare) }
         namespaces = configuration.emulator.map { [administration] emulator in
             EmulatorNamespaces(emulator.administratorKey, administration)
         }
@@ -75,5 +80,6 @@ final class Upstream {
         for wires in [sharedMessages, largeCalls, administration] { wires.close() }
         sharedNotifier?.close()
         sharedAuth?.close()
+        slowAuth?.close()
     }
 }

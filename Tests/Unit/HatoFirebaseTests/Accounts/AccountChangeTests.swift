@@ -142,6 +142,21 @@ import Testing
         #expect(trial.status == 503)
     }
 
+    /// A hash takes a hundred times as long as a refresh: it must not stand in front of one.
+    @Test func callsThatMakeAHashHoldOthers() {
+        func holds(_ request: AccountRequest) -> Bool? { AccountTrial(request).calls.first?.holdsOthers }
+        #expect(holds(.client("update", ["idToken": "t", "password": "p"])) == true)
+        #expect(holds(.client("update", ["idToken": "t", "displayName": "A"])) == false)
+        #expect(holds(.client("resetPassword", ["oobCode": "c", "newPassword": "p"])) == true)
+        #expect(holds(.client("resetPassword", ["oobCode": "c"])) == false)
+        #expect(holds(.administrator("POST", "/accounts", ["localId": "u", "password": "p"])) == true)
+        #expect(holds(.administrator("POST", "/accounts", ["localId": "u"])) == false)
+        #expect(holds(.administrator("POST", "/accounts:batchCreate", ["users": [["localId": "u"]]])) == true)
+        // Their responses come when they are ready.
+        #expect(holds(.client("signInWithPassword", ["email": "a@b.c", "password": "p"])) == false)
+        #expect(holds(.client("signUp", ["email": "a@b.c", "password": "p"])) == false)
+    }
+
     // MARK: delete
 
     @Test func usersAndAdministratorsDelete() {
