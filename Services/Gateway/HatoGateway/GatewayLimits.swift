@@ -71,9 +71,9 @@ public struct GatewayLimits: Limits {
         Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,
-            "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted proxy, "
-                + "and four times as many of a /48; requests beyond get 429, those of accounts 503; clients on this machine without a trusted proxy are not "
-                + "counted"),
+            "connections of one address, of IPv6 its /64, or its requests and sockets under way behind a trusted "
+                + "proxy, and four times as many of a /48; requests beyond get 429, those of accounts 503; clients on "
+                + "this machine without a trusted proxy are not counted"),
         Limit(
             "requests-per-address-second-max", \.requestsPerAddressSecondMax, 0...1_000_000,
             "requests of one address a second, of IPv6 its /64, four times as many of a /48, and at once those of ten "
@@ -103,8 +103,8 @@ public struct GatewayLimits: Limits {
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit(
             "auth-wires-max", \.authWiresMax, 1...4_096,
-            "connections to auth, of all event loops together, at least one for each; a quarter is for new passwords and "
-                + "imports"),
+            "connections to auth, of all event loops together, at least one for each; a quarter is for new passwords "
+                + "and imports"),
         Limit(
             "auth-call-ms-max", \.authCallMsMax, 1...3_600_000,
             "milliseconds in which a call of auth must have its response; SDKs wait for 30,000"),

@@ -207,7 +207,10 @@ struct GatewayAccounts {
         let folder = try TemporaryFolder()
         let gateway = try await ServingProgram(
             "hato-gateway",
-            ["--messages", "127.0.0.1:1", "--auth", silent.address, "--auth-call-ms-max", "200"], in: folder)
+            [
+                "--messages", "127.0.0.1:1", "--auth", silent.address, "--auth-call-ms-max", "200", "--metrics-port",
+                "0",
+            ], in: folder)
         let client = AccountsClient(socket: try PlainSocket(gateway.address))
         let response = try client.post("lookup", ["idToken": "t"])
         #expect(response.status == 503 && response.headers["content-type"] == "text/plain; charset=utf-8")
@@ -216,6 +219,11 @@ struct GatewayAccounts {
         #expect(signUp.status == 504 && signUp.headers["content-type"] == "text/plain; charset=utf-8")
         #expect(signUp.json == nil && signUp.headers["retry-after"] == nil)
         #expect(signUp.headers["access-control-allow-origin"] == "*")
+        // A connection is closed with its last call that was given up: the next call tries another one.
+        let metrics = "127.0.0.1:\(gateway.announcement["metricsPort"]?.integer ?? 0)"
+        try await eventually("no connection to the service is left") {
+            try HTTPResponseText.of("GET /metrics", on: PlainSocket(metrics)).body.contains("\nhato_gateway_wires 0\n")
+        }
         await gateway.stop()
     }
 

@@ -37,6 +37,8 @@ final class AccountsExchange: HTTPExchange {
     private var heldBytes = 0
     private var hasEnded = false
     private var deadline: Scheduled<Void>?
+    /// The call that is under way.
+    private var underWay: SharedCall?
 
     init(_ router: AccountsRouter, _ request: Request, _ client: Client, _ connection: HTTPConnection) {
         (self.router, self.request, self.client, self.connection) = (router, request, client, connection)
@@ -80,13 +82,16 @@ final class AccountsExchange: HTTPExchange {
         }
         params["from"] = .string(client.address)
         limitTime(of: call)
-        router.wires(for: call).call(call.method, JSONValue.object(params).encoded) { [self] outcome in
+        let text = JSONValue.object(params).encoded
+        let made = router.wires(for: call).call(call.method, text, msMax: timeMax(of: call)) { [self] outcome in
             guard !hasEnded else { return }
             deadline?.cancel()
             let result = outcome.flatMap { text in Self.value(of: text) }
             guard let step = exchange?.received(result) else { return }
             follow(step)
         }
+        // One that failed at once may have been followed by another.
+        if made.isUnderWay { underWay = made }
     }
 
     /// The result as a value; of a text that is none the outcome is unknown.
@@ -98,11 +103,17 @@ final class AccountsExchange: HTTPExchange {
         return .success(value)
     }
 
+    /// In milliseconds.
+    private func timeMax(of call: NativeCall) -> Int {
+        call.isImport ? router.limits.importCallMsMax : router.limits.authCallMsMax
+    }
+
     private func limitTime(of call: NativeCall) {
-        let time = call.isImport ? router.limits.importCallMsMax : router.limits.authCallMsMax
-        deadline = router.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(time))) { [weak self] in
+        let time = TimeAmount.milliseconds(Int64(timeMax(of: call)))
+        deadline = router.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             guard let self, let response = self.exchange?.timedOut() else { return }
             self.respond(response)
+            self.underWay?.giveUp()
         }
     }
 

@@ -119,8 +119,8 @@ final class ClientGate: Sendable {
     /// In microseconds.
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
 
-    /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user. Those
-    /// for servers repeat 503, and not 429.
+    /// No JSON: SDKs that look up their user take what is no JSON for a failure of the network, and keep the user.
+    /// Those for servers repeat 503, and not 429.
     private func tooMany(
         _ what: GatewayMetrics.Refusal, afterSeconds seconds: Int, _ head: HTTPRequestHead
     ) -> Refusal {

@@ -8,6 +8,10 @@ import NIOCore
 /// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not
 /// slow. None has an identity; each call has its own. A connection that is lost ends its calls with an error; the next
 /// call connects anew.
+///
+/// A call without a response may be given up. Its connection gets no further calls then until that response comes, and
+/// is closed with its last call that is given up: a service that has vanished is noticed by the system after minutes
+/// only, and the calls of others have their own time.
 final class SharedWires {
     typealias Outcome = Result<ByteBuffer, RPCError>
     typealias Completion = (Outcome) -> Void
@@ -28,19 +32,27 @@ final class SharedWires {
     }
 
     /// Calls the service; `completion` is called once, on this event loop.
-    func call(_ method: String, _ params: [UInt8], _ completion: @escaping Completion) {
+    ///
+    /// - Parameter msMax: milliseconds after which the call may be given up for others; nil: `call-ms-max`.
+    /// - Returns: what gives the call up.
+    @discardableResult
+    func call(
+        _ method: String, _ params: [UInt8], msMax: Int? = nil, _ completion: @escaping Completion
+    ) -> SharedCall {
         // A line that is too long would end the connection, and with it the calls of others.
         guard params.count <= limits.session.callBytesMax else {
             let error = RPCError(.invalidRequest, reason: "line_too_long", "The call has too many bytes")
-            return completion(.failure(error))
+            completion(.failure(error))
+            return SharedCall()
         }
         guard waiting.change(by: params.count) else {
             let error = RPCError.resourceExhausted(
                 reason: "busy", "The gateway holds too many calls; try again", retryAfterMs: 1_000)
-            return completion(.failure(error))
+            completion(.failure(error))
+            return SharedCall()
         }
-        let (count, wire) = (params.count, wire())
-        wire.call(method, params) { [waiting] outcome in
+        let count = params.count
+        return wire().call(method, params, msMax: msMax ?? limits.callMsMax) { [waiting] outcome in
             waiting.release(count)
             completion(outcome)
         }
@@ -54,25 +66,51 @@ final class SharedWires {
 
     private func wire() -> SharedWire {
         let now = NIODeadline.now()
-        // A service that has vanished is noticed by the system after minutes only.
-        for wire in wires where wire.waited(at: now) > .milliseconds(Int64(limits.callMsMax)) { wire.close() }
+        // Calls that nothing gives up in time.
+        for wire in wires { wire.giveUpOldest(at: now) }
         wires.removeAll(where: \.hasEnded)
-        let prompt = wires.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }
+        let stuck = wires.filter(\.isStuck)
+        // As many of these as of others.
+        if stuck.count > wiresMax { stuck[0].close() }
+        let usable = wires.filter { !$0.isStuck }
+        let prompt = usable.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }
         let best = prompt.min { $0.count < $1.count }
-        if let best, best.count == 0 || wires.count >= wiresMax { return best }
-        if wires.count < wiresMax {
+        if let best, best.count == 0 || usable.count >= wiresMax { return best }
+        if usable.count < wiresMax {
             let new = SharedWire(link, on: loop)
             wires.append(new)
             return new
         }
-        return wires.min { $0.count < $1.count } ?? SharedWire(link, on: loop)
+        return usable.min { $0.count < $1.count } ?? SharedWire(link, on: loop)
     }
+}
+
+/// A call that is under way, or has its outcome.
+struct SharedCall {
+    fileprivate weak var wire: SharedWire?
+    fileprivate var id: UInt64 = 0
+
+    fileprivate init(_ wire: SharedWire? = nil, _ id: UInt64 = 0) { (self.wire, self.id) = (wire, id) }
+
+    /// Whether it may still get an outcome.
+    var isUnderWay: Bool { wire != nil }
+
+    /// Nothing waits for it any more: without an outcome it fails.
+    func giveUp() { wire?.giveUp(id) }
 }
 
 /// One of these connections.
 private final class SharedWire: ForwardedWireOwner {
     private var wire: ForwardedWire?
-    private var calls: [UInt64: (began: NIODeadline, completion: SharedWires.Completion)] = [:]
+    private struct Call {
+        var began: NIODeadline
+        var msMax: Int
+        var completion: SharedWires.Completion
+    }
+
+    private var calls: [UInt64: Call] = [:]
+    /// Calls that were given up, and have no response.
+    private var givenUp: Set<UInt64> = []
     /// In the order of the calls; those that have ended are skipped.
     private var order: [UInt64] = []
     private var first = 0
@@ -84,8 +122,13 @@ private final class SharedWire: ForwardedWireOwner {
 
     var count: Int { calls.count }
 
+    /// Whether the service has left a call without a response for too long.
+    var isStuck: Bool { !givenUp.isEmpty }
+
     /// How long its oldest call has waited.
-    func waited(at now: NIODeadline) -> TimeAmount {
+    func waited(at now: NIODeadline) -> TimeAmount { oldest.map { now - $0.call.began } ?? .zero }
+
+    private var oldest: (id: UInt64, call: Call)? {
         while first < order.count, calls[order[first]] == nil { first += 1 }
         if first == order.count {
             (order, first) = ([], 0)
@@ -93,19 +136,37 @@ private final class SharedWire: ForwardedWireOwner {
             order.removeFirst(first)
             first = 0
         }
-        guard first < order.count, let oldest = calls[order[first]] else { return .zero }
-        return now - oldest.began
+        guard first < order.count, let call = calls[order[first]] else { return nil }
+        return (order[first], call)
     }
 
-    func call(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) {
+    func call(
+        _ method: String, _ params: [UInt8], msMax: Int, _ completion: @escaping SharedWires.Completion
+    ) -> SharedCall {
         guard let id = wire?.send(method, params) else {
-            return completion(
+            completion(
                 .failure(
                     .unavailable(
                         reason: "cannot_connect", "The connection to the service has ended; the call was not sent")))
+            return SharedCall()
         }
-        calls[id] = (.now(), completion)
+        calls[id] = Call(began: .now(), msMax: msMax, completion: completion)
         order.append(id)
+        return SharedCall(self, id)
+    }
+
+    /// The call fails; the connection is closed when no other one is under way.
+    func giveUp(_ id: UInt64) {
+        guard let call = calls.removeValue(forKey: id) else { return }
+        givenUp.insert(id)
+        if calls.isEmpty { close() }
+        call.completion(
+            .failure(RPCError(.unavailable, reason: "timeout", "The service has not responded in time")))
+    }
+
+    /// Gives up the oldest calls that have had their time.
+    func giveUpOldest(at now: NIODeadline) {
+        while let oldest, now - oldest.call.began > .milliseconds(Int64(oldest.call.msMax)) { giveUp(oldest.id) }
     }
 
     /// Its calls fail, and it gets no more.
@@ -117,7 +178,10 @@ private final class SharedWire: ForwardedWireOwner {
     func wireOpened(_ wire: ForwardedWire) {}
 
     func wire(_ wire: ForwardedWire, received response: RPCWireResponse) {
-        guard let call = calls.removeValue(forKey: response.id) else { return }
+        guard let call = calls.removeValue(forKey: response.id) else {
+            givenUp.remove(response.id)
+            return
+        }
         switch response.outcome {
         case .result(let text): call.completion(.success(text))
         case .error(let error, _): call.completion(.failure(error))
