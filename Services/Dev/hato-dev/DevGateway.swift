@@ -38,6 +38,7 @@ extension DevStack.Parts {
         let bytes = MemoryDerivation(.requests, dividedBy: 8).value(in: plan)
         (configuration.limits.heldBytesMax, configuration.limits.callBytesMax) = (bytes, bytes)
         configuration.limits.heldBytesPerAddressMax = bytes
+        (configuration.limits.untakenBytesMax, configuration.limits.untakenBytesPerAddressMax) = (bytes, bytes)
         let server = try await GatewayServer.start(configuration, logger: logger("gateway"))
         start.beforeScrape { await server.refreshFigures() }
         return server

@@ -17,6 +17,12 @@ public struct GatewayLimits: Limits {
     public var heldBytesMax = 256 << 20
     /// The part of them that clients of one address take.
     public var heldBytesPerAddressMax = 64 << 20
+    /// Bytes of responses and messages that clients have not taken, of all event loops together.
+    public var untakenBytesMax = 256 << 20
+    /// The part of them of clients of one address.
+    public var untakenBytesPerAddressMax = 64 << 20
+    /// Milliseconds for which the clients of an address may leave more than that untaken.
+    public var untakenMsMax = 10_000
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections to auth, of all event loops together; at least one for each.
@@ -100,6 +106,16 @@ public struct GatewayLimits: Limits {
         Limit(
             "held-bytes-per-address-max", \.heldBytesPerAddressMax, 1 << 20...1 << 36,
             "the part of them that one address takes, of IPv6 its /64, and four times as much a /48"),
+        Limit(
+            "untaken-bytes-max", \.untakenBytesMax, 1 << 20...1 << 36,
+            "bytes that clients have not taken, of all event loops together; with more, addresses with more than an "
+                + "equal share get nothing from services"),
+        Limit(
+            "untaken-bytes-per-address-max", \.untakenBytesPerAddressMax, 1 << 18...1 << 36,
+            "the part of them of one address, of IPv6 its /64, beyond which it gets nothing from services"),
+        Limit(
+            "untaken-ms-max", \.untakenMsMax, 1...3_600_000,
+            "milliseconds after which an address that still gets nothing loses the connections with the most bytes"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit(
             "auth-wires-max", \.authWiresMax, 1...4_096,

@@ -40,6 +40,8 @@ final class GatewayMetrics: Sendable {
     private let polls = Level("hato_gateway_polling_sessions")
     private let connections = Level("hato_gateway_connections")
     private let heldBytes = Gauge(label: "hato_gateway_held_bytes")
+    private let untakenBytes = Gauge(label: "hato_gateway_untaken_bytes")
+    private let unreadConnections = Counter(label: "hato_gateway_unread_connections_closed_total")
     private let wires = Gauge(label: "hato_gateway_wires")
 
     init() {
@@ -81,6 +83,9 @@ final class GatewayMetrics: Sendable {
     func pollingSessionsChanged(by change: Int) { polls.change(by: change) }
     func connectionsChanged(by change: Int) { connections.change(by: change) }
 
+    /// A connection was closed because its client has not taken what it has for too long.
+    func unreadConnectionClosed() { unreadConnections.increment() }
+
     /// A session was closed by the gateway; the name of the reason (`SessionEnd`).
     func sessionClosed(_ reason: String) { Self.sessionsClosed(reason).increment() }
 
@@ -89,8 +94,9 @@ final class GatewayMetrics: Sendable {
     }
 
     /// What event loops have now, of all of them.
-    func show(heldBytes: Int, wires: Int) {
+    func show(heldBytes: Int, untakenBytes: Int, wires: Int) {
         self.heldBytes.record(heldBytes)
+        self.untakenBytes.record(untakenBytes)
         self.wires.record(wires)
     }
 }

@@ -90,8 +90,10 @@ final class RESTExchange: HTTPExchange {
 
     /// What became of a call without a response. Clients repeat what is only unavailable: a write could be done twice.
     private var lostError: RESTError {
-        request.method == .get || request.method == .head ? RESTErrors.unavailable : RESTErrors.unknownOutcome
+        isRead ? RESTErrors.unavailable : RESTErrors.unknownOutcome
     }
+
+    private var isRead: Bool { request.method == .get || request.method == .head }
 
     private func call(_ operation: RESTOperation) {
         guard caller.held.change(by: operation.params.count) else {
@@ -129,8 +131,13 @@ final class RESTExchange: HTTPExchange {
     private func respond(_ answer: RESTAnswer) {
         guard !hasEnded else { return }
         end()
-        connection.respond(HTTPResponse(answer))
+        // Other responses of the client were not taken meanwhile: that of a read can be asked for again.
+        let isDropped = isRead && answer.body.count > Self.stoppedBytesMax && connection.isStopped
+        connection.respond(HTTPResponse(isDropped ? request.error(RESTErrors.unavailable) : answer))
     }
+
+    /// Bytes of a response that a client gets that has not taken others.
+    private static let stoppedBytesMax = 64 << 10
 
     private func end() {
         hasEnded = true

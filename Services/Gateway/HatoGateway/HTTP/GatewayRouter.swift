@@ -42,6 +42,10 @@ final class GatewayRouter {
             connection.respond(target.refusal(head, upstream.links))
             return nil
         }
+        guard !connection.isStopped else {
+            connection.respond(.clientIsStopped)
+            return nil
+        }
         let caller = RESTCaller(
             configuration: configuration, upstream: upstream, held: held.of(address), address: address)
         if let request = PushRequest(rest) { return PushExchange(request, caller, connection, on: loop) }

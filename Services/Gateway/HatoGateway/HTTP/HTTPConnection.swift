@@ -34,6 +34,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private let loopState: LoopState
     let peer: Peer
     private let compression: ResponseCompression
+    private let output: UntakenOutput
     private var context: ChannelHandlerContext?
     private var phase = Phase.idle
     private var exchange: (any HTTPExchange)?
@@ -61,15 +62,18 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// Of the response that is being sent.
     private var whenTaken: (() -> Void)?
 
-    init(_ loopState: LoopState, from peer: Peer, _ compression: ResponseCompression) {
-        (self.loopState, self.peer, self.compression) = (loopState, peer, compression)
+    init(_ loopState: LoopState, from peer: Peer, _ compression: ResponseCompression, _ output: UntakenOutput) {
+        (self.loopState, self.peer, self.compression, self.output) = (loopState, peer, compression, output)
     }
 
     /// Requests may make a socket of the connection.
     func mayBecomeSocket(by protocols: ProtocolSwitch) { self.protocols = protocols }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
-    var isWritable: Bool { context?.channel.isWritable ?? false }
+    /// Whether the client takes bytes, and may get them (`UntakenShares`).
+    var isWritable: Bool { context.map { $0.channel.isWritable && !output.isStopped } ?? false }
+    /// Whether the client gets nothing from services before it has taken what it has.
+    var isStopped: Bool { output.isStopped }
 
     // MARK: The channel
 
@@ -94,9 +98,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        exchange?.writabilityChanged(context.channel.isWritable)
+        outputChanged()
         context.fireChannelWritabilityChanged()
     }
+
+    /// The client takes bytes again or no more, or was stopped, or may go on.
+    func outputChanged() { exchange?.writabilityChanged(isWritable) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // What a client sends behind what is no HTTP.
@@ -219,6 +226,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private func handle(_ head: HTTPRequestHead) {
         let client = loopState.gate.client(of: head, peer)
         record = RequestRecord(head, from: client)
+        output.belongs(to: client)
         if let refusal = loopState.gate.requestBegan(head, from: client, peer) {
             loopState.metrics.refused(refusal.reason)
             if peer.isRefused { mayGoOn = false }

@@ -49,6 +49,14 @@ struct HTTPResponse {
 }
 
 extension HTTPResponse {
+    /// To requests of a client that has not taken what it has (`UntakenShares`). No JSON, by which SDKs keep their user.
+    static var clientIsStopped: HTTPResponse {
+        var response = HTTPResponse.text(
+            .serviceUnavailable, "Responses to this address are not read; read them, and try again.\n")
+        response.headers.add(name: "Retry-After", value: "1")
+        return response
+    }
+
     init(_ answer: RESTAnswer) {
         self.init(status: HTTPResponseStatus(statusCode: answer.status), body: ByteBuffer(bytes: answer.body))
         headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })

@@ -41,6 +41,7 @@ public final class GatewayServer: Sendable {
         let logsRequests = configuration.logsRequests && logger.logLevel <= .info
         let shared = SharedParts(
             gate: ClientGate(configuration, logger), metrics: GatewayMetrics(),
+            untaken: UntakenBytes(configuration.limits),
             accessLog: logsRequests ? AccessLog(logger) : nil, logger: logger)
         var loops: [NIOLoopBound<LoopState>] = []
         for loop in group.makeIterator() {
@@ -108,17 +109,21 @@ public final class GatewayServer: Sendable {
                     let address = channel.remoteAddress?.ipAddress ?? "0.0.0.0"
                     guard let peer = state.gate.connected(address) else { return channel.close(promise: nil) }
                     channel.closeFuture.whenComplete { [gate = state.gate] _ in gate.left(peer) }
+                    let output = UntakenOutput(state.output, from: address)
+                    try channel.pipeline.syncOperations.addHandler(output)
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try setUp(channel, state, peer)
+                    try setUp(channel, state, peer, output)
                 }
             }
     }
 
-    private static func setUp(_ channel: any Channel, _ state: LoopState, _ peer: Peer) throws {
+    private static func setUp(
+        _ channel: any Channel, _ state: LoopState, _ peer: Peer, _ output: UntakenOutput
+    ) throws {
         let limits = state.configuration.limits
         let compression = ResponseCompression()
-        let http = HTTPConnection(state, from: peer, compression)
-        let sockets = SocketUpgrade(state, from: peer)
+        let http = HTTPConnection(state, from: peer, compression, output)
+        let sockets = SocketUpgrade(state, from: peer, output)
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = limits.headBytesMax
         decoding.maxHeaderListSize = limits.headBytesMax
@@ -149,7 +154,7 @@ public final class GatewayServer: Sendable {
             // Those of all event loops.
             wires = figures?.wires ?? wires
         }
-        shared.metrics.show(heldBytes: heldBytes, wires: wires)
+        shared.metrics.show(heldBytes: heldBytes, untakenBytes: shared.untaken.count, wires: wires)
     }
 
     /// Stops accepting, answers what is under way, sends clients of sockets away; what is not done after `grace` is cut

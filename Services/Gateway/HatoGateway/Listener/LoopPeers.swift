@@ -22,6 +22,11 @@ struct LoopPeers: Sendable {
         return true
     }
 
+    /// Calls `body` on each event loop, in a later turn.
+    func performEverywhere(_ body: @escaping @Sendable (LoopState) -> Void) {
+        for index in states.indices { perform(on: index, body) }
+    }
+
     /// A number that no event loop has given out before, of the `count`th call on this one.
     func number(_ count: Int) -> Int { count * states.count + index }
 }

@@ -9,6 +9,7 @@ import NIOHTTP1
 struct SharedParts: Sendable {
     let gate: ClientGate
     let metrics: GatewayMetrics
+    let untaken: UntakenBytes
     /// Nil: requests are not logged.
     let accessLog: AccessLog?
     let logger: Logger
@@ -31,6 +32,9 @@ final class LoopState {
     private(set) var peers = LoopPeers()
     let sessions = SessionTable()
     private(set) lazy var polls = PollSessions(self)
+    /// What the clients have not taken.
+    private(set) lazy var output = OutputWatch(self, untaken)
+    private let untaken: UntakenBytes
     private var numbers = 0
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
     var sockets: [ObjectIdentifier: any FramedSocket] = [:]
@@ -43,7 +47,7 @@ final class LoopState {
         held = HeldBytes(
             max: configuration.limits.heldBytesMax, perClientMax: configuration.limits.heldBytesPerAddressMax)
         router = GatewayRouter(configuration, upstream, held, on: loop)
-        (metrics, gate) = (shared.metrics, shared.gate)
+        (metrics, gate, untaken) = (shared.metrics, shared.gate, shared.untaken)
         (accessLog, logger) = (shared.accessLog, shared.logger)
         router.state = self
     }
@@ -89,6 +93,13 @@ final class LoopState {
     func closed(_ reason: some Sendable) {
         metrics.sessionClosed(String("\(reason)".prefix { $0 != "(" }))
         logger.debug("a session was closed", metadata: ["reason": "\(reason)"])
+    }
+
+    /// Clients were stopped, or may go on, because of what they have not taken.
+    func outputChanged() {
+        for socket in sockets.values { socket.outputChanged() }
+        for connection in connections.values { connection.outputChanged() }
+        polls.outputChanged()
     }
 
     /// Ends what is under way as gently as it can be.

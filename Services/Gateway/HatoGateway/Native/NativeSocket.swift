@@ -17,7 +17,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 
     private let loopState: LoopState
     private let link: ServiceLink
-    private let address: String
+    private let output: UntakenOutput
     private var context: ChannelHandlerContext?
     private var wire: RPCLineWire?
     private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
@@ -37,10 +37,10 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private var heldBytes = 0
     private var needsFlush = false
 
-    /// - Parameter address: the IP address of the client.
-    init(_ loopState: LoopState, _ link: ServiceLink, from address: String) {
-        (self.loopState, self.link, self.address) = (loopState, link, address)
-        held = loopState.held.of(address)
+    /// - Parameter output: of the connection.
+    init(_ loopState: LoopState, _ link: ServiceLink, _ output: UntakenOutput) {
+        (self.loopState, self.link, self.output) = (loopState, link, output)
+        held = loopState.held.of(output.address)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
@@ -51,11 +51,12 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         self.context = context
         loopState.sockets[ObjectIdentifier(self)] = self
         loopState.metrics.socketsChanged(by: 1)
-        wire = link.connectLines(on: context.eventLoop, for: address, self)
+        wire = link.connectLines(on: context.eventLoop, for: output.address, self)
         let time = TimeAmount.milliseconds(Int64(limits.session.wireMsMax))
         opening = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.close(.unavailable)
         }
+        outputChanged()
         setInput()
         schedulePing()
     }
@@ -80,14 +81,18 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        let isFull = !context.channel.isWritable
-        if isFull != isOutputFull {
-            isOutputFull = isFull
-            health.outputChanged(isFull: isFull)
-            if isFull { wire?.pause() } else { wire?.resume() }
-            setInput()
-        }
+        health.outputChanged(isFull: !context.channel.isWritable)
+        outputChanged()
         context.fireChannelWritabilityChanged()
+    }
+
+    func outputChanged() {
+        guard let context else { return }
+        let isFull = !context.channel.isWritable || output.isStopped
+        guard isFull != isOutputFull else { return }
+        isOutputFull = isFull
+        if isFull { wire?.pause() } else { wire?.resume() }
+        setInput()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

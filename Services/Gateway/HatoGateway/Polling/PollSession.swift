@@ -1,6 +1,7 @@
 import HatoFirebase
 import HatoIdentity
 import HatoModel
+import HatoRPC
 import NIOCore
 import NIOWebSocket
 
@@ -25,6 +26,8 @@ final class PollSession: NamedSession {
     private let password: String
     private let loopState: LoopState
     private let client: SessionClient
+    /// Of the client (`ClientAddress`).
+    let network: String
     private let session: ClientSession
     private var polls: PollStateMachine
     private var transport: TransportSwitch
@@ -51,6 +54,7 @@ final class PollSession: NamedSession {
         (secret, id) = (SessionSecret(place), SessionSecret(place))
         guard let secrets = PollScript.Secrets(id: id.text, password: password) else { return nil }
         (self.loopState, self.client, self.password) = (loopState, client, password)
+        network = ClientAddress(client.address).network
         session = ClientSession(loopState, client, secret: secret)
         let limits = loopState.configuration.limits.polls
         polls = PollStateMachine(secrets, callback: callback, limits: limits)
@@ -107,6 +111,9 @@ final class PollSession: NamedSession {
         feedPolls(.responseLost(request: request))
         settle()
     }
+
+    /// The client was stopped, or may go on (`UntakenShares`).
+    func outputChanged() { settle() }
 
     func wasReplaced() { end() }
 
@@ -249,7 +256,8 @@ final class PollSession: NamedSession {
         repeat { takeInbox() } while takeParked()
         isSettling = false
         guard !hasEnded else { return }
-        session.setOutput(isPaused: !polls.wantsOutput(besides: untakenBytes))
+        session.setOutput(
+            isPaused: !polls.wantsOutput(besides: untakenBytes) || loopState.output.isStopped(network))
         if inbox.isEmpty, transport.wantsSocketInput, unreportedBytes > 0 {
             for socket in sockets.values { socket.wasHandled(unreportedBytes) }
             unreportedBytes = 0

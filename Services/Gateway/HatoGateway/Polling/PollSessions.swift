@@ -59,6 +59,9 @@ final class PollSessions {
         return true
     }
 
+    /// Clients were stopped, or may go on, because of what they have not taken.
+    func outputChanged() { for session in Array(sessions.values) { session.outputChanged() } }
+
     /// The gateway stops: the sessions end one after the other, so that their clients do not come back all at once.
     func leave(within time: TimeAmount) {
         isLeaving = true

@@ -36,6 +36,9 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private var ping: Scheduled<Void>?
     private var health = SocketHealth()
     private var isInputPaused = false
+    /// Whether there should be more for the client.
+    private var takesOutput = true
+    private let output: UntakenOutput
     private let held: HeldBytes
     /// Bytes that count in the budget of the client.
     private var heldBytes = 0
@@ -45,11 +48,11 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     /// - Parameters:
     ///   - head: the request for it.
-    ///   - address: the IP address of the client.
-    init(_ loopState: LoopState, _ owner: any SocketOwner, _ head: HTTPRequestHead, from address: String) {
-        (self.loopState, self.owner) = (loopState, owner)
-        held = loopState.held.of(address)
-        var record = RequestRecord(head, from: address, .socket)
+    ///   - output: of the connection.
+    init(_ loopState: LoopState, _ owner: any SocketOwner, _ head: HTTPRequestHead, _ output: UntakenOutput) {
+        (self.loopState, self.owner, self.output) = (loopState, owner, output)
+        held = loopState.held.of(output.address)
+        var record = RequestRecord(head, from: output.address, .socket)
         record.status = HTTPResponseStatus.switchingProtocols.code
         self.record = record
         frames = FrameAssembler(messageBytesMax: Self.messageBytesMax)
@@ -67,6 +70,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         loopState.sockets[ObjectIdentifier(self)] = self
         loopState.metrics.socketsChanged(by: 1)
         owner.socketOpened(self)
+        outputChanged()
         flush()
         schedulePing()
     }
@@ -88,9 +92,17 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         health.outputChanged(isFull: !context.channel.isWritable)
-        if !hasEnded { owner.socketWritabilityChanged(context.channel.isWritable) }
-        setInput()
+        outputChanged()
         context.fireChannelWritabilityChanged()
+    }
+
+    func outputChanged() {
+        guard let context, !hasEnded else { return }
+        let takesOutput = context.channel.isWritable && !output.isStopped
+        guard takesOutput != self.takesOutput else { return }
+        self.takesOutput = takesOutput
+        owner.socketWritabilityChanged(takesOutput)
+        setInput()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -195,7 +207,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private func setInput() {
         guard let context, !hasEnded else { return }
         // What a client that does not read asks for would wait here.
-        let isPaused = !owner.wantsInput || !context.channel.isWritable
+        let isPaused = !owner.wantsInput || !takesOutput
         guard isPaused != isInputPaused else { return }
         isInputPaused = isPaused
         health.inputChanged(isPaused: isPaused)

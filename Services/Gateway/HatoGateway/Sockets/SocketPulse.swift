@@ -7,6 +7,8 @@ protocol FramedSocket: AnyObject {
     ///
     /// - Parameter frameBytes: of the frame that is not complete, which the decoder holds.
     func heard(frameBytes: Int)
+    /// The client was stopped, or may go on (`UntakenShares`).
+    func outputChanged()
     /// The gateway stops: the client shall come back, where another process may listen.
     func leave()
 }

@@ -41,7 +41,9 @@ enum SocketTarget: Hashable {
 struct SocketUpgrade {
     let upgrader: NIOWebSocketServerUpgrader
 
-    init(_ state: LoopState, from peer: Peer) {
+    /// - Parameter output: of the connection.
+    init(_ state: LoopState, from peer: Peer, _ output: UntakenOutput) {
+        let output = NIOLoopBound(output, eventLoop: state.loop)
         let state = NIOLoopBound(state, eventLoop: state.loop)
         upgrader = NIOWebSocketServerUpgrader(
             maxFrameSize: SocketConnection.messageBytesMax,
@@ -62,7 +64,8 @@ struct SocketUpgrade {
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
                     let client = state.value.gate.client(of: head, peer)
-                    try Self.setUp(channel, head, state.value, from: client)
+                    output.value.belongs(to: client)
+                    try Self.setUp(channel, head, state.value, output.value)
                 }
             })
     }
@@ -76,13 +79,13 @@ struct SocketUpgrade {
     }
 
     private static func setUp(
-        _ channel: any Channel, _ head: HTTPRequestHead, _ state: LoopState, from address: String
+        _ channel: any Channel, _ head: HTTPRequestHead, _ state: LoopState, _ output: UntakenOutput
     ) throws {
         let pipeline = channel.pipeline.syncOperations
         // Below it there may be TLS.
         let decoder = try pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)
         if case .service(let name)? = SocketTarget(path: head.path), let link = state.upstream.links[name[...]] {
-            let socket = NativeSocket(state, link, from: address)
+            let socket = NativeSocket(state, link, output)
             try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
             try pipeline.addHandlers([SocketPongs(), socket])
             return
@@ -90,12 +93,12 @@ struct SocketUpgrade {
         let host = head.headers.first(name: "host") ?? ""
         let client = SessionClient(
             database: state.configuration.namespaces.database(target: head.uri, host: host), host: host,
-            address: address)
+            address: output.address)
         let parameters = SessionParameters(target: head.uri)
         state.end(former: parameters.former)
         let owner: any SocketOwner =
             parameters.takenOver.map { SwitchedSocket(state, $0, host: host) } ?? SocketSession(state, client)
-        let socket = SocketConnection(state, owner, head, from: address)
+        let socket = SocketConnection(state, owner, head, output)
         try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
         try pipeline.addHandlers([SocketPongs(), socket])
     }

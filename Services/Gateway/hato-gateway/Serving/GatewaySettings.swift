@@ -41,7 +41,7 @@ enum GatewaySettings {
         // A client's socket has a connection to messages: two open files.
         servers: 2)
 
-    /// The limits, of which those of bytes follow from `memory-bytes`. Two event loops hold half of it at most.
+    /// The limits, of which those of bytes follow from `memory-bytes`. Two event loops hold two thirds at most.
     private static let limits = GatewayLimits.all.map { limit in
         let setting = Setting(limit)
         return memory[limit.name].map { setting.following($0) } ?? setting
@@ -50,6 +50,8 @@ enum GatewaySettings {
         "held-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
         "held-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 6),
         "call-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
+        "untaken-bytes-max": MemoryDerivation(.requests, dividedBy: 2),
+        "untaken-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 8),
     ]
 
     private static let trustedProxies = Setting(

@@ -1,0 +1,77 @@
+import HatoRPC
+import NIOCore
+
+/// Counts what the peer of one connection has not taken, whatever the connection carries: the handler next to the
+/// socket, below TLS.
+///
+/// It looks after each flush and when the channel is writable again; `OutputWatch` makes it look between.
+final class UntakenOutput: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+
+    private let watch: OutputWatch
+    /// Names the connection on its event loop.
+    let number: Int
+    /// The IP address of the client.
+    private(set) var address: String
+    /// The client for which it counts.
+    private(set) var client: String
+    private var context: ChannelHandlerContext?
+    private var bytes = 0
+
+    /// - Parameter address: the IP address of the client.
+    init(_ watch: OutputWatch, from address: String) {
+        (self.watch, self.address) = (watch, address)
+        number = watch.newNumber()
+        client = ClientAddress(address).network
+    }
+
+    /// Its next bytes are for the client at this address: a proxy speaks for many.
+    func belongs(to address: String) {
+        guard address != self.address else { return }
+        set(0)
+        self.address = address
+        client = ClientAddress(address).network
+        look()
+    }
+
+    /// Whether nothing more is to be read for the client from services.
+    var isStopped: Bool { watch.isStopped(client) }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        set(0)
+        self.context = nil
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        look()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        look()
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        set(0)
+        context.fireChannelInactive()
+    }
+
+    /// Reads how many bytes wait for the socket.
+    func look() {
+        guard let channel = context?.channel else { return }
+        set((try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
+    }
+
+    /// Closes the connection at once, also one that speaks TLS.
+    func close() { context?.close(promise: nil) }
+
+    private func set(_ bytes: Int) {
+        guard bytes != self.bytes else { return }
+        self.bytes = bytes
+        watch.changed(self, to: bytes)
+    }
+}
