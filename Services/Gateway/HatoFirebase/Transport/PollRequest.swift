@@ -20,6 +20,11 @@ public enum PollRequest: Sendable, Hashable {
             self.serial = serial
             self.segments = segments
         }
+
+        /// How many bytes it takes in memory.
+        public var bytes: Int {
+            segments.reduce(ReceivedMessage.besidesBytes) { $0 + ReceivedMessage.besidesBytes + $1.data.count }
+        }
     }
 
     /// Why a request is refused.
@@ -59,6 +64,8 @@ public enum PollRequest: Sendable, Hashable {
             guard let data = values["d\(index)"] else { throw .wrong("d\(index)") }
             segments.append(SegmentAssembler.Segment(number: number, count: count, data: Array(data.utf8)))
         }
+        // Dropped, one that has none before it would keep all later messages waiting.
+        guard values.count(of: "seg") == segments.count else { throw .wrong("seg\(segments.count)") }
         return segments
     }
 

@@ -14,6 +14,14 @@ struct TargetParameters {
         }
     }
 
+    /// How many names are this one with a number behind it.
+    func count(of name: String) -> Int {
+        values.keys.count { key in
+            let number = key.utf8.dropFirst(name.utf8.count)
+            return key.hasPrefix(name) && !number.isEmpty && number.allSatisfy { (0x30...0x39).contains($0) }
+        }
+    }
+
     /// The value of a name; nil when it is absent, or no percent-encoded UTF-8.
     subscript(name: String) -> String? { values[name].flatMap { PercentDecoding.decode($0, isForm: true) } }
 }

@@ -23,7 +23,7 @@ final class PollExchange: HTTPExchange {
         for head: HTTPRequestHead, from address: String, _ connection: HTTPConnection, _ loopState: LoopState
     ) -> PollExchange? {
         guard head.method == .GET else {
-            var response = HTTPResponse.text(.methodNotAllowed, "Polls are GET requests.\n")
+            var response = refusal(.methodNotAllowed, "Polls are GET requests.\n")
             response.headers.add(name: "Allow", value: "GET")
             response.omitsBody = head.method == .HEAD
             connection.respond(response)
@@ -34,10 +34,17 @@ final class PollExchange: HTTPExchange {
         } catch {
             switch error {
             case .wrong(let name):
-                connection.respond(.text(.badRequest, "The parameter \(name) is missing or wrong.\n"))
+                connection.respond(refusal(.badRequest, "The parameter \(name) is missing or wrong.\n"))
             }
             return nil
         }
+    }
+
+    /// A response that is kept nowhere, as all of sessions.
+    private static func refusal(_ status: HTTPResponseStatus, _ text: String) -> HTTPResponse {
+        var response = HTTPResponse.text(status, text)
+        response.headers.add(name: "Cache-Control", value: "no-store")
+        return response
     }
 
     private init(
@@ -63,9 +70,12 @@ final class PollExchange: HTTPExchange {
             poll(PollSession.Poll(request: number, reply: reply, content: content), id, password)
         case .leavingPage(let id, let password):
             guard let secrets = PollScript.Secrets(id: id, password: password) else {
-                return end(.text(.badRequest, "The parameters id and pw are letters, digits, - and _.\n"))
+                return end(Self.refusal(.badRequest, "The parameters id and pw are letters, digits, - and _.\n"))
             }
-            end(.script(PollScript.leavingPage(secrets), type: "text/html; charset=utf-8"))
+            var page = HTTPResponse.script(PollScript.leavingPage(secrets), type: "text/html; charset=utf-8")
+            // Pages that require it of themselves show no frame without it.
+            page.headers.add(name: "Cross-Origin-Embedder-Policy", value: "require-corp")
+            end(page)
         case .leave(let id, let password):
             if let secret = SessionSecret(id) {
                 loopState.peers.perform(on: secret.place.loop) { $0.polls.session(secret, password)?.clientLeft() }
@@ -89,7 +99,7 @@ final class PollExchange: HTTPExchange {
     private func start(_ callback: Int) {
         loopState.end(former: parameters.former)
         guard let session = loopState.polls.begin(client, callback: callback) else {
-            var response = HTTPResponse.text(
+            var response = Self.refusal(
                 .serviceUnavailable, "There are too many polling sessions; try again later.\n")
             response.headers.add(name: "Retry-After", value: "10")
             return end(response)

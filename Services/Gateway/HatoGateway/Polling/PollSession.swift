@@ -18,6 +18,12 @@ final class PollSession: NamedSession {
         var content: PollRequest.Poll
     }
 
+    private struct Socket {
+        let handle: SwitchedSocket.Handle
+        /// Bytes of messages that it does not know to be handled.
+        var unreportedBytes = 0
+    }
+
     /// Requests that may wait for the session. Browsers have two at a time.
     private static let parkedMax = 4
 
@@ -37,13 +43,15 @@ final class PollSession: NamedSession {
     private var inbox: [ReceivedMessage] = []
     private var inboxBytes = 0
     private var timers: [PollStateMachine.Timer: Scheduled<Void>] = [:]
-    private var sockets: [Int: SwitchedSocket.Handle] = [:]
-    /// Bytes of messages of the socket that it does not know to be handled.
-    private var unreportedBytes = 0
+    private var sockets: [Int: Socket] = [:]
+    /// Messages that go to a socket at the end of this turn.
+    private var outgoing: (socket: Int, messages: [[UInt8]]) = (0, [])
     /// Bytes that were sent and that the client has not taken.
     private var untakenBytes = 0
     private var heldBytes = 0
     private var isSettling = false
+    /// Whether it counts as a session that polls (`PollUsage`).
+    private(set) var hasPlace = true
     /// Nothing more comes from the session, but the client may not know it yet.
     private var isClosed = false
     private var hasEnded = false
@@ -62,7 +70,6 @@ final class PollSession: NamedSession {
     }
 
     var place: SessionSecret.Place { secret.place }
-    var address: String { client.address }
     private var limits: PollLimits { loopState.configuration.limits.polls }
 
     /// In constant time.
@@ -122,14 +129,14 @@ final class PollSession: NamedSession {
     /// A socket names this session.
     func socketOpened(_ number: Int, _ socket: SwitchedSocket.Handle) {
         guard !isClosed else { return socket.refuse() }
-        sockets[number] = socket
+        sockets[number] = Socket(handle: socket)
         feedSwitch(.socketOpened(number))
         settle()
     }
 
     func socketReceived(_ number: Int, _ message: ReceivedMessage, bytes: Int) {
         guard sockets[number] != nil else { return }
-        unreportedBytes += bytes
+        sockets[number]?.unreportedBytes += bytes
         feedSwitch(.socketReceived(number, message))
         settle()
     }
@@ -150,8 +157,7 @@ final class PollSession: NamedSession {
         guard !hasEnded else { return }
         if transport.socket != nil {
             session.sendAway()
-            for socket in sockets.values { socket.close(.goingAway) }
-            sockets = [:]
+            closeSockets(.goingAway)
         } else {
             session.end()
             close()
@@ -176,12 +182,11 @@ final class PollSession: NamedSession {
         feedPolls(.left)
         for poll in parked { poll.reply.respond(PollScript.close) }
         parked = []
-        for socket in sockets.values { socket.close(.normalClosure) }
-        sockets = [:]
+        closeSockets(.normalClosure)
         for timer in timers.values { timer.cancel() }
         timers = [:]
         (inbox, inboxBytes) = ([], 0)
-        _ = loopState.polls.hold(-heldBytes, for: address)
+        _ = loopState.polls.hold(-heldBytes, for: network)
         heldBytes = 0
         loopState.polls.remove(self)
     }
@@ -213,16 +218,37 @@ final class PollSession: NamedSession {
             case .deliver(let message): deliver(message)
             case .sendOnSocket(let socket, let message):
                 untakenBytes += message.count
-                sockets[socket]?.send(message)
+                if outgoing.socket != socket { sendOutgoing() }
+                outgoing.socket = socket
+                outgoing.messages.append(message)
             case .sendOverPolls(let message): feedPolls(.send(message))
-            case .handOver: feedPolls(.handedOver)
+            case .handOver: handOver()
             case .closeSocket(let socket):
-                if let socket = sockets.removeValue(forKey: socket) { socket.close(.normalClosure) }
+                sendOutgoing()
+                sockets.removeValue(forKey: socket)?.handle.close(.normalClosure)
             case .end(let reason):
                 loopState.closed(reason)
                 end()
             }
         }
+    }
+
+    private func handOver() {
+        if hasPlace { loopState.polls.handedOver(self) }
+        hasPlace = false
+        feedPolls(.handedOver)
+    }
+
+    private func sendOutgoing() {
+        guard !outgoing.messages.isEmpty else { return }
+        sockets[outgoing.socket]?.handle.send(outgoing.messages)
+        outgoing.messages = []
+    }
+
+    private func closeSockets(_ code: WebSocketErrorCode) {
+        sendOutgoing()
+        for socket in sockets.values { socket.handle.close(code) }
+        sockets = [:]
     }
 
     private func schedule(_ timer: PollStateMachine.Timer, afterMs milliseconds: Int) {
@@ -256,15 +282,19 @@ final class PollSession: NamedSession {
         repeat { takeInbox() } while takeParked()
         isSettling = false
         guard !hasEnded else { return }
+        sendOutgoing()
         session.setOutput(
             isPaused: !polls.wantsOutput(besides: untakenBytes) || loopState.output.isStopped(network))
-        if inbox.isEmpty, transport.wantsSocketInput, unreportedBytes > 0 {
-            for socket in sockets.values { socket.wasHandled(unreportedBytes) }
-            unreportedBytes = 0
+        if inbox.isEmpty, transport.wantsSocketInput {
+            for (number, socket) in sockets where socket.unreportedBytes > 0 {
+                socket.handle.wasHandled(socket.unreportedBytes)
+                sockets[number]?.unreportedBytes = 0
+            }
         }
-        let bytes = polls.heldBytes + inboxBytes + transport.heldBytes
+        let parkedBytes = parked.reduce(0) { $0 + $1.content.bytes }
+        let bytes = polls.heldBytes + inboxBytes + transport.heldBytes + parkedBytes
         if bytes != heldBytes {
-            guard loopState.polls.hold(bytes - heldBytes, for: address) else { return end() }
+            guard loopState.polls.hold(bytes - heldBytes, for: network) else { return end() }
             heldBytes = bytes
         }
     }

@@ -2,27 +2,25 @@ import NIOCore
 
 /// The polling sessions of one event loop, and what each address has of them.
 final class PollSessions {
-    private struct Usage {
-        var sessions = 0
-        var bytes = 0
-    }
-
     private unowned let loopState: LoopState
     private var sessions: [SessionSecret.Place: PollSession] = [:]
-    private var usage: [String: Usage] = [:]
+    private var usage: PollUsage
     private var isLeaving = false
 
-    init(_ loopState: LoopState) { self.loopState = loopState }
-
-    private var limits: GatewayLimits { loopState.configuration.limits }
+    init(_ loopState: LoopState) {
+        self.loopState = loopState
+        let limits = loopState.configuration.limits
+        usage = PollUsage(
+            PollUsage.Limits(
+                sessionsMax: limits.pollSessionsMax, sessionsPerClientMax: limits.pollSessionsPerAddressMax,
+                bytesPerClientMax: limits.pollBytesPerAddressMax))
+    }
 
     /// A new session; nil when there are too many.
     func begin(_ client: SessionClient, callback: Int) -> PollSession? {
-        let count = usage[client.address]?.sessions ?? 0
-        guard !isLeaving, sessions.count < limits.pollSessionsMax, count < limits.pollSessionsPerAddressMax,
-            let session = PollSession(loopState, client, callback: callback)
+        guard !isLeaving, let session = PollSession(loopState, client, callback: callback),
+            usage.begin(session.network)
         else { return nil }
-        usage[client.address, default: Usage()].sessions += 1
         sessions[session.place] = session
         loopState.sessions.insert(session)
         loopState.metrics.pollingSessionsChanged(by: 1)
@@ -43,19 +41,17 @@ final class PollSessions {
         sessions[session.place] = nil
         loopState.sessions.remove(session)
         loopState.metrics.pollingSessionsChanged(by: -1)
-        guard var used = usage[session.address] else { return }
-        used.sessions -= 1
-        usage[session.address] = used.sessions == 0 ? nil : used
+        if session.hasPlace { usage.end(session.network) }
     }
 
-    /// Takes a change of the bytes that a session of this address holds; false, without taking it, when there are too
-    /// many.
-    func hold(_ change: Int, for address: String) -> Bool {
-        let bytes = (usage[address]?.bytes ?? 0) + change
-        guard change <= 0 || bytes <= limits.pollBytesPerAddressMax, loopState.held.change(by: change) else {
-            return false
-        }
-        usage[address]?.bytes = bytes
+    /// A socket takes the session over: it polls no more.
+    func handedOver(_ session: PollSession) { usage.end(session.network) }
+
+    /// Takes a change of the bytes that a session of this client holds (`PollSession.network`); false, without taking
+    /// it, when there are too many.
+    func hold(_ change: Int, for client: String) -> Bool {
+        guard usage.allows(change, of: client), loopState.held.change(by: change) else { return false }
+        usage.hold(change, of: client)
         return true
     }
 

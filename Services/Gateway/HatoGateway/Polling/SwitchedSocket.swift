@@ -12,8 +12,8 @@ final class SwitchedSocket: SocketOwner {
     struct Handle: Sendable {
         fileprivate let socket: NIOLoopBound<SwitchedSocket>
 
-        /// Sends a message; the session hears when the socket has taken it (`PollSession.wasTaken`).
-        func send(_ message: [UInt8]) { perform { $0.send(message) } }
+        /// Sends messages; the session hears when the socket has taken them (`PollSession.wasTaken`).
+        func send(_ messages: [[UInt8]]) { perform { $0.send(messages) } }
 
         /// So many bytes of messages are handled.
         func wasHandled(_ bytes: Int) { perform { $0.wasHandled(bytes) } }
@@ -87,12 +87,13 @@ final class SwitchedSocket: SocketOwner {
         loopState.peers.perform(on: place.loop) { if let session = $0.polls.session(at: place) { body(session) } }
     }
 
-    private func send(_ message: [UInt8]) {
-        let count = message.count
+    private func send(_ messages: [[UInt8]]) {
+        let count = messages.reduce(0) { $0 + $1.count }
         let promise = loopState.loop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { [self] _ in hand { $0.wasTaken(count) } }
         guard let socket else { return promise.fail(ChannelError.ioOnClosedChannel) }
-        socket.send(message, promise: promise)
+        for message in messages.dropLast() { socket.send(message) }
+        socket.send(messages.last ?? [], promise: promise)
         socket.turned()
     }
 

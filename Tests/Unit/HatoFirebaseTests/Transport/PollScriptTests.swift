@@ -51,7 +51,7 @@ import Testing
         #expect(try request("dframe=t&id=a&pw=b") == .leavingPage(id: "a", password: "b"))
         #expect(try request("disconn=t&id=a&pw=%62") == .leave(id: "a", password: "b"))
         #expect(
-            try request("id=a&pw=b&ser=1&seg0=3&ts0=2&d0=e30.&seg1=4&ts1=2&d1=&seg3=9")
+            try request("id=a&pw=b&ser=1&seg0=3&ts0=2&d0=e30.&seg1=4&ts1=2&d1=&segment=9&seg=")
                 == .poll(
                     id: "a", password: "b",
                     .init(
@@ -64,6 +64,13 @@ import Testing
         }
     }
 
+    /// Requests that wait would else hold thousands of tiny segments that no limit sees.
+    @Test func eachSegmentCountsMoreThanItsText() throws {
+        let request = try PollRequest(target: "/.lp?id=a&pw=b&seg0=0&ts0=1&d0=&seg1=1&ts1=1&d1=abcd")
+        guard case .poll(_, _, let poll) = request else { throw PollRequest.Failure.wrong("the kind") }
+        #expect(poll.bytes == 64 + 64 + 64 + 4)
+    }
+
     @Test func wrongRequestsAreRefusedByName() {
         let wrong: [(String, String)] = [
             ("start=t", "cb"), ("start=t&cb=7]", "cb"), ("start=t&cb=-7", "cb"), ("start=t&cb", "cb"),
@@ -71,7 +78,8 @@ import Testing
             ("id=a", "pw"), ("id=%ff&pw=b", "id"), ("id=a&pw=b&seg0=x&ts0=1&d0=", "seg0"),
             ("id=a&pw=b&seg0=-1&ts0=1&d0=", "seg0"), ("id=a&pw=b&seg0=0&d0=", "ts0"),
             ("id=a&pw=b&seg0=0&ts0=1e3&d0=", "ts0"), ("id=a&pw=b&seg0=0&ts0=1", "d0"),
-            ("id=a&pw=b&seg0=0&ts0=1&d0=%f", "d0"),
+            ("id=a&pw=b&seg0=0&ts0=1&d0=%f", "d0"), ("id=a&pw=b&seg1=0&ts1=1&d1=", "seg0"),
+            ("id=a&pw=b&seg0=0&ts0=1&d0=&seg2=9", "seg1"),
         ]
         for (query, name) in wrong {
             #expect(throws: PollRequest.Failure.wrong(name), "\(query)") { try PollRequest(target: "/.lp?\(query)") }
