@@ -52,6 +52,23 @@ struct GatewayStops {
         #expect(used.withLock { $0?.gateway.log }?.contains("path=/a.json status=200") == true)
     }
 
+    /// All at once, thousands of clients would come back at the same instant.
+    @Test func socketsAreSentAwayOneAfterTheOther() async throws {
+        try await GatewayStack.run(rules: Self.rules, ["--event-loops", "1"]) { stack in
+            let sockets = try (0..<40).map { _ in try FirebaseSocket(stack) }
+            for socket in sockets { _ = try socket.message() }
+            let began = ContinuousClock.now
+            stack.gateway.terminate()
+            for socket in sockets {
+                #expect(try socket.message() == ["t": "c", "d": ["t": "r", "d": "localhost"]])
+                #expect(try socket.message() == nil)
+            }
+            // Five milliseconds between two of them.
+            #expect(ContinuousClock.now - began >= .milliseconds(190))
+            #expect(stack.gateway.waitForExitCode() == 0)
+        }
+    }
+
     @Test func whatIsNotFinishedInTimeIsCutOff() async throws {
         // Its log is deleted with it.
         let used = Mutex<GatewayStack?>(nil)

@@ -104,10 +104,16 @@ final class LoopState {
 
     /// Ends what is under way as gently as it can be.
     ///
-    /// - Parameter time: polling sessions end one after the other within it.
+    /// - Parameter time: sessions end one after the other within it, so that their clients do not come back all at once.
     func leave(within time: TimeAmount) {
-        for socket in sockets.values { socket.leave() }
-        polls.leave(within: time)
+        let leaving = sockets.values.filter(\.leavesInTurn)
+        for socket in sockets.values where !socket.leavesInTurn { socket.leave() }
+        let departures = leaving.map { socket in { [weak socket] in socket?.leave() ?? () } } + polls.departures()
+        let pause = Departures.pause(count: departures.count, within: time.nanoseconds)
+        // Sockets and polling sessions mixed.
+        for (index, leave) in departures.shuffled().enumerated() {
+            loop.assumeIsolated().scheduleTask(in: .nanoseconds(pause * Int64(index))) { leave() }
+        }
         for connection in connections.values { connection.leave() }
     }
 

@@ -185,6 +185,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 
     // MARK: The end
 
+    /// The service responds to what it has, and gets no more.
+    var leavesInTurn: Bool { false }
+
     func leave() {
         guard let wire else { return close(.stopping) }
         isLeaving = true

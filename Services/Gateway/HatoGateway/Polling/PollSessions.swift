@@ -58,19 +58,12 @@ final class PollSessions {
     /// Clients were stopped, or may go on, because of what they have not taken.
     func outputChanged() { for session in Array(sessions.values) { session.outputChanged() } }
 
-    /// The gateway stops: the sessions end one after the other, so that their clients do not come back all at once.
-    func leave(within time: TimeAmount) {
+    /// The gateway stops: no session begins, and those end that no request waits for. Returns what ends the others, each
+    /// in its turn.
+    func departures() -> [() -> Void] {
         isLeaving = true
         let waiting = sessions.values.filter(\.isReachable)
-        for session in sessions.values where !session.isReachable { session.leave() }
-        let pause = min(time.nanoseconds / Int64(max(1, waiting.count)), Self.pauseMax.nanoseconds)
-        for (index, session) in waiting.enumerated() {
-            loopState.loop.assumeIsolated().scheduleTask(in: .nanoseconds(Int64(index) * pause)) { [weak session] in
-                session?.leave()
-            }
-        }
+        for session in Array(sessions.values) where !session.isReachable { session.leave() }
+        return waiting.map { session in { [weak session] in session?.leave() } }
     }
-
-    /// Between two clients that are sent away.
-    private static let pauseMax = TimeAmount.milliseconds(5)
 }

@@ -80,6 +80,7 @@ final class SwitchedSocket: SocketOwner {
     }
 
     /// The session decides.
+    var leavesInTurn: Bool { false }
     func gatewayStops() {}
 
     private func hand(_ body: @escaping @Sendable (PollSession) -> Void) {

@@ -17,6 +17,8 @@ protocol SocketOwner: AnyObject {
     func socketWritabilityChanged(_ isWritable: Bool)
     /// The last call.
     func socketEnded()
+    /// Whether the gateway calls `gatewayStops` in the turn of the socket.
+    var leavesInTurn: Bool { get }
     /// The gateway stops: the client shall come back, where another process may listen.
     func gatewayStops()
 }
@@ -152,6 +154,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         hold()
         setInput()
     }
+
+    var leavesInTurn: Bool { owner.leavesInTurn }
 
     /// The gateway stops.
     func leave() { if !hasEnded { owner.gatewayStops() } }

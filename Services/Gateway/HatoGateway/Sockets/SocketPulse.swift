@@ -9,6 +9,8 @@ protocol FramedSocket: AnyObject {
     func heard(frameBytes: Int)
     /// The client was stopped, or may go on (`UntakenShares`).
     func outputChanged()
+    /// Whether it leaves in its turn when the gateway stops, and works on before.
+    var leavesInTurn: Bool { get }
     /// The gateway stops: the client shall come back, where another process may listen.
     func leave()
 }

@@ -46,6 +46,8 @@ extension SocketSession: SocketOwner {
         session.end()
     }
 
+    var leavesInTurn: Bool { true }
+
     func gatewayStops() {
         session.sendAway()
         socket?.close(.goingAway)
