@@ -66,7 +66,8 @@ extension Notifier {
                 "notification", \.notification,
                 """
                 The shown text: a title, a body or both; `data` alone is refused. When absent, that of the template \
-                of `type`
+                of `type`. Without both, each device shows what the `platforms` of its own say, and gets a silent \
+                push when they say nothing
                 """),
             .optional(
                 "localized", \.localized,

@@ -191,6 +191,29 @@ import Testing
         }
     }
 
+    /// Messages of FCM HTTP v1 may have their text with one platform alone.
+    @Test func membersOfAPlatformStandForTheText() async throws {
+        try await running { notifier in
+            var send = Notifier.Send(
+                to: .init(tokens: [.init(platform: .fcm, token: "tok-1")]), notification: .init(title: "a"))
+            send.notification = nil
+            send.data = ["room": "r1"]
+            send.platforms = .init()
+            for members: JSONObject in [[:], ["fcm": [:]]] {
+                send.platforms?.fcm = members["fcm"]
+                let alone = send
+                let error = await #expect(throws: RPCError.self) { try await notifier.client.call(alone) }
+                #expect(error?.reason == "empty_notification", "\(alone)")
+            }
+            send.platforms?.fcm = ["apns": ["payload": ["aps": ["alert": "x"]]]]
+            #expect(try await notifier.client.call(send).recipients == 1)
+            try await eventually("sent") { try await notifier.stats.delivered == 1 }
+            let content = channel.deliveries.first?.content
+            #expect(content?.text == .init() && content?.data == ["room": "r1"])
+            #expect(content?.platforms?.fcm == send.platforms?.fcm)
+        }
+    }
+
     @Test func aUserThatRegistersATokenTakesIt() async throws {
         let clock = TestClock()
         let outbox = try await Outbox.test(MemoryStore(), clock)

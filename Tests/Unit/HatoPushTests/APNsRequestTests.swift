@@ -116,7 +116,10 @@ import Testing
     @Test func anAlertOfThePlatformAloneIsShown() throws {
         let given = try members(#"{"aps": {"alert": {"loc-key": "k"}}}"#)
         let request = try request { $0.platforms = given }
-        #expect(request.headers["apns-push-type"] == "alert")
+        #expect(request.headers["apns-push-type"] == "alert" && request.headers["apns-priority"] == "10")
+        #expect(text(request) == #"{"aps":{"alert":{"loc-key":"k"}}}"#)
+        let sound = try members(#"{"aps": {"sound": "default"}}"#)
+        #expect(text(try self.request { $0.platforms = sound }) == #"{"aps":{"sound":"default"}}"#)
     }
 
     // MARK: Headers

@@ -153,6 +153,22 @@ import Testing
         #expect(badge["data"] == nil)
     }
 
+    /// One platform shows something, and the app on another one gets the data alone.
+    @Test func anAlertOfThePlatformAloneIsShown() throws {
+        var members = Notifier.PlatformMembers()
+        members.fcm = ["apns": ["payload": ["aps": ["alert": ["title": "t"], "category": "REPLY"]]]]
+        let given = members
+        let message = try message(.init()) { content in
+            content.platforms = given
+            content.data = ["room": "r1"]
+            content.appearance.priority = .normal
+        }
+        #expect(message["notification"] == nil && message["data"] == ["room": "r1"])
+        #expect(message["android"] == ["priority": "NORMAL", "ttl": "3600s"])
+        #expect(message["apns"]?["payload"] == ["aps": ["alert": ["title": "t"], "category": "REPLY"]])
+        #expect(message["apns"]?["headers"]?["apns-push-type"] == "alert")
+    }
+
     @Test func theTargetIsTheOneThatWasRegistered() throws {
         let request = try #require(
             FCMRequest(delivery(.init(title: "t")), to: .installation("f"), now: Self.now, validatesOnly: true))

@@ -97,6 +97,8 @@ struct SendMethods: NotifierMethods {
                 try typed.complete(&new, hasText: request.notification != nil, checks.limits)
             } catch { throw error.rpcError(typed.type) }
         }
+        // Each device shows what the members of its platform say.
+        if request.notification == nil, new.text.isEmpty, new.platforms?.hasMembers == true { return }
         try checks.text(new.text)
     }
 
@@ -171,4 +173,8 @@ struct SendMethods: NotifierMethods {
             throw RPCError.storeDamaged(why)
         }
     }
+}
+
+extension Notifier.PlatformMembers {
+    fileprivate var hasMembers: Bool { [apns, fcm, webpush].contains { $0?.object?.isEmpty == false } }
 }

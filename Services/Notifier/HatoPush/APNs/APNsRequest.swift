@@ -115,6 +115,7 @@ public struct APNsRequest: Sendable, Hashable {
 
     private static func isSilent(_ content: DeliveryContent) -> Bool {
         content.text.title == nil && content.text.body == nil && content.neutralText == nil
+            && !AppleMembers.isShown(content.platforms?.apns?["aps"])
     }
 
     /// One with a badge is shown: APNs wants only `content-available` of a push in the background.
@@ -165,8 +166,12 @@ public struct APNsRequest: Sendable, Hashable {
         return aps
     }
 
-    private static func alert(_ text: Notifier.NotificationText) -> JSONValue {
-        guard let title = text.title else { return .string(text.body ?? "") }
+    /// Nil: the alert is that of the platform's own members.
+    private static func alert(_ text: Notifier.NotificationText) -> JSONValue? {
+        guard let title = text.title else {
+            guard let body = text.body else { return Optional.none }
+            return .string(body)
+        }
         var alert: JSONObject = ["title": .string(title)]
         if let body = text.body { alert["body"] = .string(body) }
         return .object(alert)

@@ -150,9 +150,11 @@ public struct FCMRequest: Sendable, Hashable {
 
     private static func apns(_ content: DeliveryContent, _ times: Times, isDataOnly: Bool) -> JSONObject {
         let appearance = content.appearance
-        let isSilent = content.text.title == nil && content.text.body == nil && content.neutralText == nil
+        let given = content.platforms?.fcm?["apns"]?["payload"]?["aps"]
+        let hasText = content.text.title != nil || content.text.body != nil
+        let isSilent = !hasText && content.neutralText == nil && !AppleMembers.isShown(given)
         var aps: JSONObject = [:]
-        if !isSilent && isDataOnly { aps["alert"] = alert(content.text) }
+        if hasText && isDataOnly { aps["alert"] = alert(content.text) }
         if let text = content.neutralText { aps["alert"] = .string(text) }
         if let badge = appearance.badge { aps["badge"] = .number(Double(badge)) }
         if isSilent {
@@ -168,7 +170,7 @@ public struct FCMRequest: Sendable, Hashable {
         let ends = times.ttlSeconds == 0 ? 0 : times.nowSeconds + times.ttlSeconds
         let headers: JSONObject = [
             // A background push of another priority is refused; one with a badge is no background push.
-            "apns-push-type": isSilent && appearance.badge == nil ? "background" : "alert",
+            "apns-push-type": isSilent && appearance.badge == nil && given?["badge"] == nil ? "background" : "alert",
             "apns-priority": !isSilent && appearance.priority == .high ? "10" : "5",
             "apns-expiration": .string(String(ends)),
             "apns-collapse-id": .string(collapseID(content)),
