@@ -128,7 +128,7 @@ public struct NotifierLimits: Limits, Hashable {
         Limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
         Limit(
             "ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000,
-            "longest time to live of a notification, in seconds"),
+            "longest time to live of a notification, in seconds; a longer one that is given is cut to it"),
         Limit(
             "pending-max", \.pendingMax, 1...1_000_000_000,
             "deliveries that wait; at the limit, each new one replaces the oldest of the user with the most"),

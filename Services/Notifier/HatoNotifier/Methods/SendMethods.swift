@@ -52,9 +52,8 @@ struct SendMethods: NotifierMethods {
         try checks.key(request.idempotencyKey, "idempotencyKey")
         try checks.key(request.category, "category")
         let now = configuration.time.now()
-        let timeToLive =
-            request.options?.ttlSeconds.map { Int64($0) * 1_000 }
-            ?? configuration.delivery.timeToLive.milliseconds
+        let timeToLive = checks.timeToLive(
+            request.options?.ttlSeconds, otherwise: configuration.delivery.timeToLive)
         var new = NewNotification(
             recipients: recipients, text: request.notification ?? Notifier.NotificationText(), createdAt: now,
             expiresAt: now + timeToLive)

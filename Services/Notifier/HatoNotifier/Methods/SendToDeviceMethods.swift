@@ -67,8 +67,8 @@ struct SendToDeviceMethods: NotifierMethods {
 
     private func notification(_ request: Notifier.SendToDevice) throws(RPCError) -> NewNotification {
         let message = try LegacyMessage(request.payload, request.options ?? .init())
-        let secondsMax = configuration.limits.timeToLiveSecondsMax
-        let seconds = request.options?.timeToLive ?? min(secondsMax, LegacyMessage.defaultSeconds)
+        let secondsMax = checks.timeToLiveSecondsMax
+        let seconds = request.options?.timeToLive ?? LegacyMessage.defaultSeconds
         guard (0...secondsMax).contains(seconds) else {
             throw .invalidArgument(
                 "options.timeToLive", reason: "invalid_ttl", "timeToLive is from 0 to \(secondsMax), e.g. 3600")
@@ -76,7 +76,7 @@ struct SendToDeviceMethods: NotifierMethods {
         let now = configuration.time.now()
         var new = NewNotification(
             recipients: .tokens([]), text: message.text, createdAt: now,
-            expiresAt: now + Int64(max(1, seconds)) * 1_000)
+            expiresAt: now + checks.timeToLive(max(1, seconds), otherwise: .zero))
         try checks.size(message.text.title, "payload.notification.title", configuration.limits.titleBytesMax)
         try checks.size(message.text.body, "payload.notification.body", configuration.limits.bodyBytesMax)
         try checks.key(message.options.sound, "payload.notification.sound")

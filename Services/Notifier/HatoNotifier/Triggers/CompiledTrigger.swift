@@ -151,7 +151,8 @@ struct CompiledTrigger: Sendable {
             body: body?.filled(with: change, toBytes: limits.bodyBytesMax))
         let isEmpty = text.isEmpty && trigger.notification != nil
         guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
-        let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
+        let timeToLive = RequestChecks(limits: limits)
+            .timeToLive(trigger.options?.ttlSeconds, otherwise: settings.timeToLive)
         var new = NewNotification(
             recipients: .uids([]), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
         new.localized = localized.filled(with: change, limits)
