@@ -29,12 +29,13 @@ struct PushRequests {
     }
 
     private func run(
-        _ firebase: FCMStandIn, _ body: @Sendable @escaping (GatewayStack) throws -> Void
+        _ firebase: FCMStandIn, _ arguments: [String] = [],
+        _ body: @Sendable @escaping (GatewayStack) throws -> Void
     ) async throws {
         let result: Result<Void, any Error>
         do {
             try await GatewayStack.run(
-                rules: ["rules": [:]], .init(notifier: ["--apps-file", firebase.appsFile]), body)
+                rules: ["rules": [:]], .init(notifier: ["--apps-file", firebase.appsFile] + arguments), body)
             result = .success(())
         } catch { result = .failure(error) }
         await firebase.stop()
@@ -66,6 +67,12 @@ struct PushRequests {
             let silent = try Self.post(v1, ["message": ["token": "phone", "data": ["a": "b"]]], on: stack)
             #expect(silent.status == 200)
             let refused = try Self.post(v1, ["message": ["token": "gone", "data": ["a": "b"]]], on: stack)
+            // Apple's devices show it with buttons, and Android's app shows something itself.
+            let alert: JSONValue = [
+                "token": "phone", "data": ["room": "r2"], "android": ["priority": "high"],
+                "apns": ["payload": ["aps": Self.aps, "sender": ["name": "マスオ"]]],
+            ]
+            #expect(try Self.post(v1, ["message": alert], on: stack).status == 200)
             #expect(refused.status == 404)
             #expect(refused.json?["error"]?["details"]?.array?.first?["errorCode"] == "UNREGISTERED")
             let legacy: JSONValue = [
@@ -75,14 +82,42 @@ struct PushRequests {
             let old = try Self.post("/fcm/send", legacy, key, on: stack)
             #expect(old.json?["success"] == 1 && old.json?["failure"] == 1)
             #expect(old.json?["results"]?.array?.last == ["error": "NotRegistered"])
-            try Self.wait("all came", on: stack) { kept.messages.count == 3 }
+            try Self.wait("all came", on: stack) { kept.messages.count == 4 }
         }
         let shown = kept.messages.first { $0["data"]?["room"] == "r1" }
+        let apple = kept.messages.first { $0["data"]?["room"] == "r2" }
+        #expect(apple?["notification"] == nil && apple?["android"]?["notification"] == nil)
+        #expect(apple?["android"]?["priority"] == "HIGH")
+        #expect(apple?["apns"]?["payload"] == ["aps": Self.aps, "sender": ["name": "マスオ"]])
+        #expect(apple?["apns"]?["headers"]?["apns-push-type"] == "alert")
+        #expect(apple?["apns"]?["headers"]?["apns-priority"] == "10")
         #expect(shown?["notification"]?["body"] == "今行きます👨‍👩‍👧")
         #expect(shown?["android"]?["notification"]?["channel_id"] == "messages")
     }
 
     @Test func wrongRequestsAreRefused() async throws {
+    private static let aps: JSONValue = [
+        "alert": ["title": "マスオさん", "body": "ただいま"], "category": "REPLY", "mutable-content": 1,
+    ]
+
+    /// Senders do not know what the operator has set.
+    @Test func messagesAreKeptForAsLongAsTheNotifierKeepsAny() async throws {
+        let firebase = try await FCMStandIn()
+        try await run(firebase, ["--ttl-seconds-max", "60"]) { stack in
+            let ttls: [JSONValue?] = [nil, "3600s", "50s"]
+            for (index, ttl) in ttls.enumerated() {
+                var message: JSONObject = ["token": .string("t\(index)"), "notification": ["title": "x"]]
+                if let ttl { message["android"] = ["ttl": ttl] }
+                let v1 = "/v1/projects/hato/messages:send"
+                #expect(try Self.post(v1, ["message": .object(message)], on: stack).status == 200)
+                try Self.wait("it came", on: stack) { !firebase.messages(to: "t\(index)").isEmpty }
+                let sent = firebase.messages(to: "t\(index)").first?["android"]?["ttl"]?.string
+                let seconds = sent.flatMap { Int($0.dropLast()) }
+                #expect(seconds.map { $0 <= (index == 2 ? 50 : 60) } == true, "\(sent ?? "none")")
+            }
+        }
+    }
+
         try await run(FCMStandIn()) { stack in
             let v1 = "/v1/projects/hato/messages:send"
             let message: JSONValue = ["message": ["token": "t", "notification": ["title": "x"]]]

@@ -2,9 +2,9 @@ import HatoModel
 
 /// A message of FCM HTTP v1 as a call of the notifier.
 ///
-/// A message that shows something (`notification`) becomes `notifier.send`. One without becomes
-/// `notifier.sendToDevice`, which takes `data` alone, and so less of the members of the platforms. `ttl`, `priority`
-/// and `collapse_key` of Android count for the delivery; the other members of the platforms pass through.
+/// A message with nothing but `data` becomes `notifier.sendToDevice`, whose response says whether the token is gone.
+/// Any other one becomes `notifier.send`: its text is that of `notification`, or stands with the platforms, and the
+/// members of the platforms pass through. `ttl`, `priority` and `collapse_key` of Android count for the delivery.
 struct FCMMessage {
     private enum Target {
         case token(String)
@@ -64,32 +64,38 @@ struct FCMMessage {
         get throws(PushFault) {
             let shown = try message.members("notification")
             try shown?.allow(["title", "body", "image"])
-            let (title, body) = (try shown?.text("title"), try shown?.text("body"))
-            guard title != nil || body != nil else { return try silent() }
-            return try send(title: title, body: body, image: try shown?.text("image"))
+            let text = JSONObject(present: [
+                "title": .text(try shown?.text("title")), "body": .text(try shown?.text("body")),
+            ])
+            let image = try shown?.text("image")
+            if text.isEmpty, image == nil, let silent = try silent() { return silent }
+            return try send(text, image: image)
         }
     }
 
-    // MARK: With a text
+    // MARK: notifier.send
 
-    private func send(title: String?, body: String?, image: String?) throws(PushFault) -> PushRequest.Call {
+    private func send(_ text: JSONObject, image: String?) throws(PushFault) -> PushRequest.Call {
+        let platforms = try platforms(isAlone: text.isEmpty, image: image)
+        try requireContent(text, platforms)
         let to: JSONObject =
             switch target {
             case .token(let token): ["tokens": [["platform": "fcm", "token": .string(token)]]]
             case .topic(let topic): ["topic": .string(topic)]
             }
+        // As with FCM, one that Android shows is urgent.
+        let isShown = !text.isEmpty || image != nil || android["notification"] != nil
         var options = JSONObject(present: [
-            "priority": .string(try priority() ?? "high"),
+            "priority": .string(try priority() ?? (isShown ? "high" : "normal")),
             "ttlSeconds": .number(Double(max(1, try ttlSeconds() ?? Self.secondsMax))),
-            "collapseKey": .text(try android.text("collapse_key")), "image": .text(image),
+            "collapseKey": .text(try android.text("collapse_key")), "image": .text(text.isEmpty ? nil : image),
         ])
         if case .topic = target {
             options["link"] = .text(try message.members("webpush")?.members("fcm_options")?.text("link"))
         }
         var params = JSONObject(present: [
-            "to": .object(to),
-            "notification": .object(JSONObject(present: ["title": .text(title), "body": .text(body)])),
-            "options": .object(options), "platforms": try platforms().map { .object($0) },
+            "to": .object(to), "notification": text.isEmpty ? .absent : .object(text),
+            "options": .object(options), "platforms": platforms.isEmpty ? .absent : .object(platforms),
         ])
         if var data = try message.texts("data"), !data.isEmpty {
             // The notifier checks such data against the type of this name.
@@ -101,6 +107,33 @@ struct FCMMessage {
         }
         if isDryRun { params["dryRun"] = true }
         return PushRequest.Call(method: Notifier.Send.method, params: params, isDryRun: isDryRun)
+    }
+
+    /// What `notifier.send` needs: a text, or members of the platforms; of a topic, those that show something.
+    private func requireContent(_ text: JSONObject, _ platforms: JSONObject) throws(PushFault) {
+        guard text.isEmpty else { return }
+        if case .topic = target, !(try isShownByPlatforms) {
+            throw .unsupported(
+                "message.notification", "A message to a topic needs a text, in 'notification' or with a platform")
+        }
+        guard !platforms.isEmpty else {
+            throw .wrong("message", "A message has 'notification', 'data', or members of a platform")
+        }
+    }
+
+    private var isShownByPlatforms: Bool {
+        get throws(PushFault) {
+            if try aps?["alert"] != nil { return true }
+            let (shown, browser) = (
+                try android.members("notification"), try message.members("webpush")?.members("notification")
+            )
+            return ["title", "body", "title_loc_key", "body_loc_key"].contains { shown?[$0] != nil }
+                || browser?["title"] != nil
+        }
+    }
+
+    private var aps: MessageMembers? {
+        get throws(PushFault) { try message.members("apns")?.members("payload")?.members("aps") }
     }
 
     /// `HIGH` and `NORMAL`, which SDKs write in lower case too.
@@ -128,39 +161,60 @@ struct FCMMessage {
     }
 
     /// What passes through: to FCM as it is, and to devices of a topic that are reached without FCM.
-    private func platforms() throws(PushFault) -> JSONObject? {
-        let (apns, webpush) = (try message.members("apns"), try message.members("webpush"))
+    ///
+    /// - Parameters:
+    ///   - isAlone: there is no text beside it.
+    ///   - image: of `notification`.
+    private func platforms(isAlone: Bool, image: String?) throws(PushFault) -> JSONObject {
+        let (apns, webpush) = (try apns(isAlone: isAlone), try message.members("webpush"))
         var fcm = JSONObject(present: [
-            "apns": message["apns"], "webpush": message["webpush"], "fcm_options": message["fcm_options"],
+            "notification": image.flatMap { isAlone ? ["image": .string($0)] : .absent },
+            "apns": apns?.isEmpty == false ? apns.map { .object($0) } : .absent, "webpush": message["webpush"],
+            "fcm_options": message["fcm_options"],
         ])
         let rest = android.object.without(["priority", "ttl", "collapse_key"])
         if !rest.isEmpty { fcm["android"] = .object(rest) }
         var platforms: JSONObject = [:]
         if !fcm.isEmpty { platforms["fcm"] = .object(fcm) }
-        guard case .topic = target else { return platforms.isEmpty ? nil : platforms }
-        let payload = try apns?.members("payload")
-        let own = payload?.object.without(["aps"]) ?? [:]
+        guard case .topic = target else { return platforms }
+        let payload = apns?["payload"]?.object
+        let own = payload?.without(["aps"]) ?? [:]
         let apple = JSONObject(present: [
             "headers": apns?["headers"], "aps": payload?["aps"], "payload": own.isEmpty ? .absent : .object(own),
         ])
         if !apple.isEmpty { platforms["apns"] = .object(apple) }
         let browser = JSONObject(present: ["headers": webpush?["headers"], "notification": webpush?["notification"]])
         if !browser.isEmpty { platforms["webpush"] = .object(browser) }
-        return platforms.isEmpty ? nil : platforms
+        return platforms
     }
 
-    // MARK: Without a text
+    /// `apns`, in which an alert without a text beside it is urgent unless its headers say otherwise, as with FCM.
+    private func apns(isAlone: Bool) throws(PushFault) -> JSONObject? {
+        guard let apns = try message.members("apns") else { return nil }
+        let (given, aps) = (try apns.members("headers")?.object ?? [:], try aps)
+        guard isAlone, aps?["alert"] != nil, given["apns-priority"] == nil else { return apns.object }
+        var (headers, object) = (given, apns.object)
+        headers["apns-priority"] = "10"
+        object["headers"] = .object(headers)
+        return object
+    }
 
-    private func silent() throws(PushFault) -> PushRequest.Call {
-        guard case .token(let token) = target else {
-            throw .unsupported("message.notification", "A message to a topic needs a title or a body in 'notification'")
-        }
+    // MARK: notifier.sendToDevice
+
+    /// Nil unless there is nothing but `data` for a token, and what this call takes with it.
+    private func silent() throws(PushFault) -> PushRequest.Call? {
+        guard case .token(let token) = target, let data = try message.texts("data"), !data.isEmpty else { return nil }
         let apns = try message.members("apns")
-        let aps = try apns?.members("payload")?.members("aps")
-        try refuseShown(apns, aps)
-        guard let data = try message.texts("data"), !data.isEmpty else {
-            throw .wrong("message", "A message has a title or a body in 'notification', or 'data'")
-        }
+        let (payload, headers, aps) = (try apns?.members("payload"), try apns?.members("headers"), try aps)
+        let taken: [(MessageMembers?, Set<String>)] = [
+            (message, ["token", "name", "data", "notification", "android", "apns"]),
+            (android, ["priority", "ttl", "collapse_key", "restricted_package_name"]),
+            (apns, ["headers", "payload"]), (payload, ["aps"]), (aps, ["content-available", "mutable-content"]),
+        ]
+        for (members, names) in taken where members?.hasOthers(than: names) == true { return nil }
+        // They are made anew, and are these.
+        let made: JSONObject = ["apns-priority": "5", "apns-push-type": "background"]
+        for header in headers?.object.members ?? [] where made[header.name] != header.value { return nil }
         let options = JSONObject(present: [
             "priority": .text(try priority()), "timeToLive": try ttlSeconds().map { .number(Double($0)) },
             "collapseKey": .text(try android.text("collapse_key")),
@@ -173,22 +227,13 @@ struct FCMMessage {
         if !options.isEmpty { params["options"] = .object(options) }
         return PushRequest.Call(method: Notifier.SendToDevice.method, params: params, isDryRun: isDryRun)
     }
+}
 
-    /// Refuses what `notifier.sendToDevice` would lose.
-    private func refuseShown(_ apns: MessageMembers?, _ aps: MessageMembers?) throws(PushFault) {
-        let lost: [(MessageMembers?, Set<String>)] = [
-            (android, ["priority", "ttl", "collapse_key", "restricted_package_name", "fcm_options"]),
-            // Headers are made anew.
-            (apns, ["headers", "payload", "fcm_options"]), (try apns?.members("payload"), ["aps"]),
-            (aps, ["content-available", "mutable-content"]),
-            (try message.members("webpush"), ["headers", "fcm_options"]),
-        ]
-        for (members, known) in lost {
-            guard let members, let member = members.object.members.first(where: { !known.contains($0.name) }) else {
-                continue
-            }
-            let path = "\(members.path).\(member.name)"
-            throw .unsupported(path, "'\(path)' needs a title or a body in 'message.notification'")
+extension MessageMembers {
+    /// Whether there are others than these, empty objects aside.
+    fileprivate func hasOthers(than names: Set<String>) -> Bool {
+        object.members.contains { member in
+            !names.contains(member.name) && !member.value.isNull && member.value.object?.isEmpty != true
         }
     }
 }

@@ -73,7 +73,10 @@ import Testing
         let call = try PushSample.call(
             of: [
                 "token": "t", "data": ["a": "b"], "android": ["priority": "high", "ttl": "0s"],
-                "apns": ["headers": ["apns-priority": "5"], "payload": ["aps": ["content-available": 1]]],
+                "apns": [
+                    "headers": ["apns-priority": "5", "apns-push-type": "background"],
+                    "payload": ["aps": ["content-available": 1]],
+                ],
             ], validatesOnly: true)
         #expect(call.method == "notifier.sendToDevice")
         let expected: JSONObject = [
@@ -83,20 +86,81 @@ import Testing
         #expect(JSONValue.object(call.params) == .object(expected))
     }
 
-    @Test func whatWouldBeLostIsRefused() throws {
+    /// Apple's devices show an alert with buttons, and the app shows something itself on Android.
+    @Test func anAlertOfApplePassesThroughWithItsData() throws {
+        let call = try PushSample.call(of: [
+            "token": "t", "data": ["room": "r1"], "android": ["priority": "high"],
+            "apns": [
+                "headers": ["apns-collapse-id": "r1"],
+                "payload": [
+                    "aps": ["alert": ["title": "マスオさん", "body": "ただいま"], "category": "REPLY", "mutable-content": 1],
+                    "sender": ["name": "マスオ"],
+                ],
+            ],
+        ])
+        #expect(call.method == "notifier.send")
+        let apns: JSONValue = [
+            "headers": ["apns-collapse-id": "r1", "apns-priority": "10"],
+            "payload": [
+                "aps": ["alert": ["title": "マスオさん", "body": "ただいま"], "category": "REPLY", "mutable-content": 1],
+                "sender": ["name": "マスオ"],
+            ],
+        ]
+        let expected: JSONObject = [
+            "to": ["tokens": [["platform": "fcm", "token": "t"]]],
+            "options": ["priority": "high", "ttlSeconds": 2_419_200], "platforms": ["fcm": ["apns": apns]],
+            "data": ["room": "r1"],
+        ]
+        #expect(JSONValue.object(call.params) == .object(expected))
+    }
+
+    /// Each of them as it came, and urgent when Android shows something.
+    @Test func whatStandsWithAPlatformPassesThrough() throws {
         let rows: [(JSONValue, String)] = [
-            (["apns": ["payload": ["aps": ["alert": "x"]]]], "message.apns.payload.aps.alert"),
-            (["apns": ["payload": ["room": "r1"]]], "message.apns.payload.room"),
-            (["android": ["notification": ["title": "x"]]], "message.android.notification"),
-            (["webpush": ["notification": ["title": "x"]]], "message.webpush.notification"),
+            (["android": ["notification": ["title": "x", "channel_id": "c"]]], "high"),
+            (["webpush": ["notification": ["title": "x"], "headers": ["Urgency": "high"]]], "normal"),
+            (["apns": ["payload": ["aps": ["content-available": 1], "room": "r1"]]], "normal"),
+            (["apns": ["headers": ["apns-priority": "10"]]], "normal"),
+            (["apns": ["payload": ["aps": ["badge": 3]]]], "normal"),
+            (["android": ["data": ["a": "c"], "direct_boot_ok": true]], "normal"),
+            (["fcm_options": ["analytics_label": "l"]], "normal"),
+            (["notification": ["image": "https://e.example/a.png"]], "high"),
         ]
         for (members, path) in rows {
             var message: JSONObject = ["token": "t", "data": ["a": "b"]]
             for member in members.object?.members ?? [] { message[member.name] = member.value }
-            guard case .unsupported(path, _)? = try PushSample.fault(of: .object(message)) else {
-                Issue.record("\(path) was taken")
-                continue
-            }
+            let call = try PushSample.call(of: .object(message))
+            #expect(call.method == "notifier.send" && call.params["notification"] == nil, "\(members)")
+            #expect(call.params["platforms"] == ["fcm": members], "\(members)")
+            #expect(call.params["options"]?["priority"]?.string == priority, "\(members)")
+            #expect(call.params["data"] == ["a": "b"])
+        }
+        let silent = try PushSample.call(of: ["token": "t", "apns": ["payload": ["aps": ["content-available": 1]]]])
+        #expect(silent.method == "notifier.send" && silent.params["data"] == nil)
+        let kept: JSONValue = ["token": "t", "data": ["a": "b"], "webpush": [:], "fcm_options": nil]
+        #expect(try PushSample.call(of: kept).method == "notifier.sendToDevice")
+    }
+
+    @Test func topicsNeedAText() throws {
+        let texts: [JSONValue] = [
+            ["apns": ["payload": ["aps": ["alert": "x"]]]], ["android": ["notification": ["body_loc_key": "k"]]],
+            ["webpush": ["notification": ["title": "x"]]],
+        ]
+        for members in texts {
+            var message: JSONObject = ["topic": "news"]
+            for member in members.object?.members ?? [] { message[member.name] = member.value }
+            #expect(try PushSample.call(of: .object(message)).params["to"] == ["topic": "news"], "\(members)")
+        }
+        let call = try PushSample.call(of: ["topic": "news", "apns": ["payload": ["aps": ["alert": "x"]]]])
+        #expect(call.params["platforms"]?["apns"] == ["headers": ["apns-priority": "10"], "aps": ["alert": "x"]])
+        let others: [JSONValue] = [
+            ["data": ["a": "b"]], ["data": ["a": "b"], "android": ["notification": ["channel_id": "c"]]],
+        ]
+        for members in others {
+            var message: JSONObject = ["topic": "news"]
+            for member in members.object?.members ?? [] { message[member.name] = member.value }
+            let fault = try PushSample.fault(of: .object(message))
+            #expect(fault.map { "\($0)".hasPrefix("unsupported(\"message.notification\"") } == true, "\(members)")
         }
         let topic = try PushSample.fault(of: ["topic": "news", "data": ["a": "b"]])
         #expect(topic.map { "\($0)".hasPrefix("unsupported(\"message.notification\"") } == true)
