@@ -133,7 +133,16 @@ struct PushRequests {
             ]
             let unknown = try Self.post(v1, badge, on: stack)
             #expect(unknown.status == 400 && unknown.json?["error"]?["status"] == "INVALID_ARGUMENT")
-            #expect(unknown.json?["error"]?["message"]?.string?.hasPrefix("android.notification.badge") == true)
+            #expect(
+                unknown.json?["error"]?["message"]?.string?.contains(
+                    "Unknown name \"badge\" at 'message.android.notification'") == true)
+            // The head is enough: nothing of the body is waited for.
+            let waiting = try PlainSocket(stack.gateway.address)
+            #expect(try HTTPResponseText.of("POST \(v1)", ["Content-Length: 9000000"], on: waiting).status == 401)
+            // Anyone may report: bodies are small.
+            let text = JSONValue.string(String(repeating: "x", count: 70_000))
+            let large = try Self.post("/respond", ["notification": text], [], on: stack)
+            #expect(large.status == 400 && large.json?["error"]?["data"]?["reason"] == "line_too_long")
             let socket = try PlainSocket(stack.gateway.address)
             #expect(try HTTPResponseText.of("GET \(v1)", Self.bearer, on: socket).status == 405)
             let report: JSONValue = ["notification": "ntf_1", "action": "opened", "replyToken": "AAAA"]

@@ -34,9 +34,14 @@ enum FCMResponse {
 
     private static let unregistered = Failure(
         status: 404, name: "NOT_FOUND", message: "Requested entity was not found.", errorCode: "UNREGISTERED")
-    private static let invalidToken = Failure(
-        status: 400, name: "INVALID_ARGUMENT",
-        message: "The registration token is not a valid FCM registration token", errorCode: "INVALID_ARGUMENT")
+    private static let invalidToken = wrong(
+        "message.token", "The registration token is not a valid FCM registration token")
+
+    /// Google's errors of this kind have both details.
+    private static func wrong(_ field: String, _ message: String) -> Failure {
+        Failure(
+            status: 400, name: "INVALID_ARGUMENT", message: message, errorCode: "INVALID_ARGUMENT", field: field)
+    }
 
     /// An error of `notifier.sendToDevice` for a token.
     private static func failure(ofToken error: JSONValue) -> Failure {
@@ -47,12 +52,8 @@ enum FCMResponse {
         case "messaging/mismatched-credential":
             Failure(
                 status: 403, name: "PERMISSION_DENIED", message: "SenderId mismatch", errorCode: "SENDER_ID_MISMATCH")
-        case "messaging/invalid-argument", "messaging/payload-size-limit-exceeded":
-            Failure(status: 400, name: "INVALID_ARGUMENT", message: message, field: "message")
-        default:
-            Failure(
-                status: 503, name: "UNAVAILABLE", message: "The service is currently unavailable.",
-                errorCode: "UNAVAILABLE", retryAfterSeconds: 1)
+        case "messaging/invalid-argument", "messaging/payload-size-limit-exceeded": wrong("message", message)
+        default: unavailable(1)
         }
     }
 
@@ -65,13 +66,14 @@ enum FCMResponse {
         switch error.code {
         case .unauthenticated: return noCredential
         case .permissionDenied: return Failure(status: 403, name: "PERMISSION_DENIED", message: error.message)
-        case .notFound: return Failure(status: 404, name: "NOT_FOUND", message: error.message)
+        // With 404, SDKs take the token for one that is gone.
+        case .notFound: return wrong("message", error.message)
         case .failedPrecondition: return Failure(status: 400, name: "FAILED_PRECONDITION", message: error.message)
         case .invalidArgument where error.reason == "invalid_token": return invalidToken
         case .invalidArgument, .invalidParams, .invalidRequest:
-            return Failure(
-                status: 400, name: "INVALID_ARGUMENT", message: inMessage(error.message),
-                field: error.data["parameter"]?.string.map { "message.\(inMessage($0))" } ?? "message")
+            return FCMFields.wrong(error).map { wrong($0.field, $0.words) } ?? wrong("message", error.message)
+        // SDKs take 429 for a limit of the device or the project, and do not repeat it: nothing was sent.
+        case .resourceExhausted where overloads.contains(error.reason ?? ""): return unavailable(seconds)
         case .resourceExhausted:
             return Failure(
                 status: 429, name: "RESOURCE_EXHAUSTED", message: error.message, errorCode: "QUOTA_EXCEEDED",
@@ -80,19 +82,23 @@ enum FCMResponse {
         case .unavailable where !error.isRetryable || error.reason == "connection_lost":
             return Failure(
                 status: 504, name: "DEADLINE_EXCEEDED", message: "The outcome of the request is not known.")
-        case .unavailable:
-            return Failure(
-                status: 503, name: "UNAVAILABLE", message: "The service is currently unavailable.",
-                errorCode: "UNAVAILABLE", retryAfterSeconds: seconds ?? 1)
+        case .unavailable: return unavailable(seconds)
         case .methodNotFound: return Failure(status: 501, name: "UNIMPLEMENTED", message: "Not implemented.")
         default:
             return Failure(status: 500, name: "INTERNAL", message: "Internal error.", errorCode: "INTERNAL")
         }
     }
 
-    /// The text with the names that the members have in a message of FCM.
-    private static func inMessage(_ text: String) -> String {
-        text.replacing("to.tokens.0.", with: "").replacing("platforms.fcm.", with: "")
+    /// Reasons of the gateway and of services that hold too much.
+    private static let overloads: Set<String> = [
+        "busy", "too_many_fan_outs", "too_many_connections", "too_many_connections_from_address",
+        "too_many_forwarding_connections", "line_stalled", "peer_stalled",
+    ]
+
+    private static func unavailable(_ seconds: Int?) -> Failure {
+        Failure(
+            status: 503, name: "UNAVAILABLE", message: "The service is currently unavailable.",
+            errorCode: "UNAVAILABLE", retryAfterSeconds: seconds ?? 1)
     }
 
     private static let noCredential = Failure(
@@ -103,19 +109,11 @@ enum FCMResponse {
         let failure =
             switch fault {
             case .method, .noCredential: noCredential
-            case .tooLarge: Failure(status: 400, name: "INVALID_ARGUMENT", message: "Request payload is too large.")
+            case .tooLarge: wrong("message", "Request payload is too large.")
             case .busy: self.failure(of: fault.rpcError)
-            case .noJSON(let words):
-                Failure(
-                    status: 400, name: "INVALID_ARGUMENT", message: "Invalid JSON payload received. \(words)",
-                    field: "message")
-            case .wrong(let path, let words):
-                Failure(status: 400, name: "INVALID_ARGUMENT", message: words, field: path)
-            case .unknown(let name, in: let path):
-                Failure(
-                    status: 400, name: "INVALID_ARGUMENT",
-                    message: "Invalid JSON payload received. Unknown name \"\(name)\" at '\(path)': Cannot find field.",
-                    field: path)
+            case .noJSON(let words): wrong("message", "Invalid JSON payload received. \(words)")
+            case .wrong(let path, let words): wrong(path, words)
+            case .unknown(let name, in: let path): wrong(path, FCMFields.unknown(name, in: path))
             case .unsupported(let path, let words):
                 Failure(status: 501, name: "UNIMPLEMENTED", message: words, field: path)
             }

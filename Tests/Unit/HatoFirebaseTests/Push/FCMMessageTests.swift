@@ -126,7 +126,7 @@ import Testing
             (["fcm_options": ["analytics_label": "l"]], "normal"),
             (["notification": ["image": "https://e.example/a.png"]], "high"),
         ]
-        for (members, path) in rows {
+        for (members, priority) in rows {
             var message: JSONObject = ["token": "t", "data": ["a": "b"]]
             for member in members.object?.members ?? [] { message[member.name] = member.value }
             let call = try PushSample.call(of: .object(message))
@@ -162,8 +162,7 @@ import Testing
             let fault = try PushSample.fault(of: .object(message))
             #expect(fault.map { "\($0)".hasPrefix("unsupported(\"message.notification\"") } == true, "\(members)")
         }
-        let topic = try PushSample.fault(of: ["topic": "news", "data": ["a": "b"]])
-        #expect(topic.map { "\($0)".hasPrefix("unsupported(\"message.notification\"") } == true)
+        #expect(try PushSample.fault(of: ["token": "t"]) != nil)
     }
 
     @Test func wrongMessagesAreRefusedByName() throws {
@@ -238,7 +237,7 @@ import Testing
         ("registration-token-not-registered", 404, "UNREGISTERED"),
         ("invalid-registration-token", 400, "INVALID_ARGUMENT"),
         ("mismatched-credential", 403, "SENDER_ID_MISMATCH"), ("server-unavailable", 503, "UNAVAILABLE"),
-        ("payload-size-limit-exceeded", 400, nil),
+        ("payload-size-limit-exceeded", 400, "INVALID_ARGUMENT"),
     ])
     func refusedTokensHaveTheCodesOfFCM(_ code: String, _ status: Int, _ errorCode: String?) throws {
         let silent = try PushSample.call(of: ["token": "t", "data": ["a": "b"]])
@@ -256,9 +255,16 @@ import Testing
                 .invalidArgument("to.tokens.0.token", reason: "invalid_token", "no"), 400, "INVALID_ARGUMENT",
                 "INVALID_ARGUMENT"
             ),
-            (.invalidArgument("data", reason: "too_big", "no"), 400, "INVALID_ARGUMENT", nil),
+            (.invalidArgument("data", reason: "too_big", "no"), 400, "INVALID_ARGUMENT", "INVALID_ARGUMENT"),
+            // With 404, SDKs would forget the token.
+            (.notFound(reason: "device_not_found", "no"), 400, "INVALID_ARGUMENT", "INVALID_ARGUMENT"),
             (.failedPrecondition(reason: "app_not_configured", "no"), 400, "FAILED_PRECONDITION", nil),
-            (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"),
+            (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 503, "UNAVAILABLE", "UNAVAILABLE"),
+            (.resourceExhausted(reason: "too_many_fan_outs", "no", retryAfterMs: 1), 503, "UNAVAILABLE", "UNAVAILABLE"),
+            (
+                .resourceExhausted(reason: "too_many_attempts", "no", retryAfterMs: 1), 429, "RESOURCE_EXHAUSTED",
+                "QUOTA_EXCEEDED"
+            ),
             (.unavailable(reason: "cannot_connect", "no"), 503, "UNAVAILABLE", "UNAVAILABLE"),
             // SDKs would send again.
             (.unavailable(reason: "connection_lost", "no"), 504, "DEADLINE_EXCEEDED", nil),
@@ -271,9 +277,38 @@ import Testing
             #expect(shown.json["error"]?["code"]?.integer == Int64(status))
             #expect(shown.json["error"]?["details"]?.array?.first?["errorCode"]?.string == errorCode, "\(error)")
         }
-        let member = RPCError.invalidArgument(
-            "platforms", reason: "invalid_platform_member", "platforms.fcm.android.notification.badge is not known")
-        #expect(request.response(to: member).json["error"]?["message"] == "android.notification.badge is not known")
+        let busy = request.response(to: PushFault.busy)
+        #expect(busy.status == 503 && busy.header("retry-after") == "1")
+    }
+
+    /// The details name the member as the message has it.
+    @Test func wrongMembersHaveTheirPaths() throws {
+        let rows: [(String, String, String, String?)] = [
+            (
+                "platforms", "platforms.fcm.android.notification.badge is not known; it has others",
+                "message.android.notification",
+                FCMFields.unknown("badge", in: "message.android.notification")
+            ),
+            (
+                "platforms", "platforms.fcm.android.notification.color should be a colour",
+                "message.android.notification.color", "message.android.notification.color should be a colour"
+            ),
+            ("options.ttlSeconds", "no", "message.android.ttl", nil), ("payload.data", "no", "message.data", nil),
+            ("notification.title", "no", "message.notification.title", nil),
+            ("platforms", "platforms.apns.aps is wrong", "message", nil),
+        ]
+        for (parameter, words, field, shown) in rows {
+            let error = RPCError.invalidArgument(parameter, reason: "r", words)
+            let response = request.response(to: error).json["error"]
+            let violation = response?["details"]?.array?.last?["fieldViolations"]?.array?.first
+            #expect(violation?["field"]?.string == field)
+            #expect(response?["message"]?.string == shown ?? words)
+            #expect(violation?["description"] == response?["message"])
+        }
+        let token = RPCError.invalidArgument("to.tokens.0.token", reason: "invalid_token", "no")
+        let details = request.response(to: token).json["error"]?["details"]?.array
+        #expect(details?.first?["errorCode"] == "INVALID_ARGUMENT")
+        #expect(details?.last?["fieldViolations"]?.array?.first?["field"] == "message.token")
     }
 
     @Test func unknownNamesAreSaidAsGoogleDoes() {
@@ -283,6 +318,6 @@ import Testing
                 == .string(
                     "Invalid JSON payload received. Unknown name \"badge\" at 'message.android.notification': "
                         + "Cannot find field."))
-        #expect(shown?["details"]?.array?.first?["@type"] == "type.googleapis.com/google.rpc.BadRequest")
+        #expect(shown?["details"]?.array?.last?["@type"] == "type.googleapis.com/google.rpc.BadRequest")
     }
 }
