@@ -130,7 +130,9 @@ struct LegacyFCMMessage {
         guard let given = try message.members("notification") else { return nil }
         var shown: JSONObject = [:]
         for (name, native) in Self.notificationNames {
-            if let value = given[name] { shown[native] = .string(Self.text(value)) }
+            // An empty one is as absent.
+            guard let value = given[name], value != "" else { continue }
+            shown[native] = .string(Self.text(value))
         }
         return shown.isEmpty ? nil : shown
     }

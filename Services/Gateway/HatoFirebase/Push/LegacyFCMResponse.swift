@@ -45,6 +45,7 @@ enum LegacyFCMResponse {
             let seconds = RetryAfter.seconds(error) ?? 1
             return json(503, ["error": "Unavailable"], RetryAfter.header(seconds))
         case .invalidArgument, .invalidParams, .invalidRequest, .failedPrecondition, .notFound:
+            if let name = error.reason.flatMap({ namesByReason[$0] }) { return refused(name) }
             return json(400, ["error": .string("InvalidParameters: \(error.message)")])
         default: return json(500, ["error": "InternalServerError"])
         }
@@ -53,15 +54,30 @@ enum LegacyFCMResponse {
     static func refusal(_ fault: PushFault) -> RESTAnswer {
         switch fault {
         case .method, .noCredential: unauthorized
-        case .tooLarge: json(400, ["error": "MessageTooBig"])
+        case .tooLarge: refused("MessageTooBig")
         case .busy: failure(fault.rpcError)
         case .noJSON(let words):
             RESTAnswer(
                 status: 400, contentType: "text/plain; charset=utf-8",
                 body: Array("JSON_PARSING_ERROR: \(words)\n".utf8))
+        case .wrong(_, let words) where words == "MissingRegistration" || words == "InvalidTtl": refused(words)
         case .wrong(_, let words), .unsupported(_, let words): json(400, ["error": .string(words)])
         case .unknown(let name, in: _): json(400, ["error": .string("InvalidParameters: \(name)")])
         }
+    }
+
+    /// Names that stand among the results, with 200: libraries take what has another status for a failure of their own.
+    private static let namesByReason = [
+        "too_big": "MessageTooBig", "invalid_ttl": "InvalidTtl", "invalid_data": "InvalidDataKey",
+    ]
+
+    private static func refused(_ name: String) -> RESTAnswer {
+        json(
+            200,
+            [
+                "multicast_id": 0, "success": 0, "failure": 1, "canonical_ids": 0,
+                "results": [["error": .string(name)]],
+            ])
     }
 
     private static let unauthorized = RESTAnswer(

@@ -60,14 +60,37 @@ import Testing
         let rows: [JSONValue] = [
             ["to": "t", "registration_ids": ["a"]], ["registration_ids": []], ["registration_ids": [1]],
             ["registration_ids": "a"], ["condition": "'a' in topics"], ["to": 5], ["to": "t", "data": 5],
-            ["to": "t", "priority": "urgent"], ["to": "t", "time_to_live": -1], ["to": "t", "time_to_live": "x"],
-            ["to": "t", "time_to_live": 1e300], ["to": "t", "dry_run": "true"], ["to": "/topics/n", "data": data],
+            ["to": "t", "priority": "urgent"], ["to": "t", "dry_run": "true"], ["to": "/topics/n", "data": data],
         ]
         for row in rows {
             let fault = fault(row)
             #expect(fault != nil, "\(row)")
             if let fault { #expect(sample.request.response(to: fault).status == 400, "\(row)") }
         }
+    }
+
+    /// Libraries read the results, and take another status for a failure of their own.
+    @Test func someErrorsStandAmongTheResults() throws {
+        func error(_ response: RESTAnswer) -> String? {
+            #expect(response.status == 200 && response.json["failure"] == 1 && response.json["success"] == 0)
+            return response.json["results"]?.array?.first?["error"]?.string
+        }
+        let rows: [(JSONValue, String)] = [
+            (["data": ["a": "b"]], "MissingRegistration"), (["to": "t", "time_to_live": -1], "InvalidTtl"),
+            (["to": "t", "time_to_live": "x"], "InvalidTtl"), (["to": "t", "time_to_live": 1e300], "InvalidTtl"),
+        ]
+        for (body, name) in rows {
+            #expect(error(sample.request.response(to: try #require(fault(body)))) == name, "\(body)")
+        }
+        #expect(error(sample.request.response(to: PushFault.tooLarge)) == "MessageTooBig")
+        for (reason, name) in [
+            ("too_big", "MessageTooBig"), ("invalid_ttl", "InvalidTtl"), ("invalid_data", "InvalidDataKey"),
+        ] {
+            let refused = RPCError.invalidArgument("payload.data", reason: reason, "no")
+            #expect(error(sample.request.response(to: refused)) == name)
+        }
+        let empty = try sample.call(["to": "t", "notification": ["title": "x", "sound": "", "badge": ""]])
+        #expect(empty.params["payload"] == ["notification": ["title": "x"]])
     }
 
     @Test func resultsHaveTheWordsOfFCM() throws {
@@ -90,7 +113,8 @@ import Testing
     @Test func errorsHaveTheStatusOfFCM() {
         let rows: [(RPCError, Int)] = [
             (.unauthenticated(reason: "INVALID_ID_TOKEN", "no"), 401), (.permissionDenied("no"), 401),
-            (.invalidArgument("payload", reason: "too_big", "no"), 400), (.unavailable(reason: "stopping", "no"), 503),
+            (.invalidArgument("payload", reason: "invalid_badge", "no"), 400),
+            (.unavailable(reason: "stopping", "no"), 503),
             (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 503),
             (.unavailable(reason: "connection_lost", "no"), 504), (.internalError, 500),
         ]
