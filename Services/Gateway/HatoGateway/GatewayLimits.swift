@@ -53,8 +53,10 @@ public struct GatewayLimits: Limits {
     public var silenceMsMax = 75_000
     /// Milliseconds in which a message that has begun on a WebSocket must be complete.
     public var messageMsMax = 300_000
-    /// Bytes of the body of a message to devices, or of a report of what a user did with one.
-    public var pushBodyBytesMax = 4 << 20
+    /// Bytes of the body of a message to devices.
+    public var pushBodyBytesMax = 256 << 10
+    /// Bytes of the body of a report of what a user did with one: anyone may send it.
+    public var reportBodyBytesMax = 64 << 10
     /// Polling sessions, for each event loop.
     public var pollSessionsMax = 8_192
     /// Polling sessions of one IP address, for each event loop.
@@ -177,7 +179,10 @@ public struct GatewayLimits: Limits {
         Limit("body-bytes-max", \.rest.bodyBytesMax, 1_024...1 << 30, "bytes of the body of a request"),
         Limit(
             "push-body-bytes-max", \.pushBodyBytesMax, 1_024...16 << 20,
-            "bytes of the body of a request to the notifier"),
+            "bytes of the body of a message to devices"),
+        Limit(
+            "report-body-bytes-max", \.reportBodyBytesMax, 1_024...1 << 20,
+            "bytes of the body of a report of what a user did with a message"),
         Limit(
             "keep-alive-ms", \.rest.keepAliveMs, 1...3_600_000,
             "milliseconds between two keep-alives of an event stream"),

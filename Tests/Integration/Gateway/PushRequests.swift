@@ -66,13 +66,13 @@ struct PushRequests {
             #expect(sent.status == 200 && sent.json?["name"]?.string?.hasPrefix("projects/hato/messages/ntf_") == true)
             let silent = try Self.post(v1, ["message": ["token": "phone", "data": ["a": "b"]]], on: stack)
             #expect(silent.status == 200)
-            let refused = try Self.post(v1, ["message": ["token": "gone", "data": ["a": "b"]]], on: stack)
             // Apple's devices show it with buttons, and Android's app shows something itself.
             let alert: JSONValue = [
                 "token": "phone", "data": ["room": "r2"], "android": ["priority": "high"],
                 "apns": ["payload": ["aps": Self.aps, "sender": ["name": "マスオ"]]],
             ]
             #expect(try Self.post(v1, ["message": alert], on: stack).status == 200)
+            let refused = try Self.post(v1, ["message": ["token": "gone", "data": ["a": "b"]]], on: stack)
             #expect(refused.status == 404)
             #expect(refused.json?["error"]?["details"]?.array?.first?["errorCode"] == "UNREGISTERED")
             let legacy: JSONValue = [
@@ -84,18 +84,17 @@ struct PushRequests {
             #expect(old.json?["results"]?.array?.last == ["error": "NotRegistered"])
             try Self.wait("all came", on: stack) { kept.messages.count == 4 }
         }
-        let shown = kept.messages.first { $0["data"]?["room"] == "r1" }
         let apple = kept.messages.first { $0["data"]?["room"] == "r2" }
         #expect(apple?["notification"] == nil && apple?["android"]?["notification"] == nil)
         #expect(apple?["android"]?["priority"] == "HIGH")
         #expect(apple?["apns"]?["payload"] == ["aps": Self.aps, "sender": ["name": "マスオ"]])
         #expect(apple?["apns"]?["headers"]?["apns-push-type"] == "alert")
         #expect(apple?["apns"]?["headers"]?["apns-priority"] == "10")
+        let shown = kept.messages.first { $0["data"]?["room"] == "r1" }
         #expect(shown?["notification"]?["body"] == "今行きます👨‍👩‍👧")
         #expect(shown?["android"]?["notification"]?["channel_id"] == "messages")
     }
 
-    @Test func wrongRequestsAreRefused() async throws {
     private static let aps: JSONValue = [
         "alert": ["title": "マスオさん", "body": "ただいま"], "category": "REPLY", "mutable-content": 1,
     ]
@@ -118,6 +117,7 @@ struct PushRequests {
         }
     }
 
+    @Test func wrongRequestsAreRefused() async throws {
         try await run(FCMStandIn()) { stack in
             let v1 = "/v1/projects/hato/messages:send"
             let message: JSONValue = ["message": ["token": "t", "notification": ["title": "x"]]]

@@ -25,6 +25,8 @@ public struct PushRequest: Sendable, Hashable {
     }
 
     let dialect: Dialect
+    /// Whether it is a report: anyone may send one.
+    public var isReport: Bool { dialect == .respond }
     private let isPost: Bool
     private let credential: String?
 
@@ -70,19 +72,33 @@ public struct PushRequest: Sendable, Hashable {
         return nil
     }
 
-    /// The call; nil when the response is known without one.
+    /// Why the request becomes no call, whatever its body is; nil: the body decides.
+    public var headFault: PushFault? {
+        guard isPost else { return .method }
+        return credential == nil && dialect != .respond ? .noCredential : nil
+    }
+
+    /// The call.
     ///
     /// - Parameter memoryMax: bytes of memory that the values of the body may take.
     /// - Throws: `PushFault`.
     public func call(_ body: [UInt8], memoryMax: Int) throws(PushFault) -> Call {
-        guard isPost else { throw .method }
-        if credential == nil, dialect != .respond { throw .noCredential }
+        if let headFault { throw headFault }
         let object = try Self.object(body, memoryMax: memoryMax)
         switch dialect {
         case .v1: return try FCMMessage(object).call
         case .legacy: return try LegacyFCMMessage(object).call
-        case .respond: return Call(method: Notifier.Respond.method, params: object)
+        case .respond: return Call(method: Notifier.Respond.method, params: try report(object))
         }
+    }
+
+    /// The params of a report, which name no address and no other user.
+    private func report(_ params: JSONObject) throws(PushFault) -> JSONObject {
+        for name in ["as", "from"] where params[name] != nil { throw .unknown(name, in: "body") }
+        guard credential == nil || params["auth"] == nil else {
+            throw .wrong("auth", "'auth' stands beside the header Authorization: give one of the two")
+        }
+        return params
     }
 
     private static func object(_ body: [UInt8], memoryMax: Int) throws(PushFault) -> JSONObject {
@@ -104,8 +120,6 @@ public struct PushRequest: Sendable, Hashable {
     /// - Parameter address: the IP address of the client.
     public func params(of call: Call, from address: String) -> [UInt8] {
         var params = call.params
-        // Of the body of `respond`, which may name its own credential and nothing else of the connection's.
-        params["as"] = nil
         params["from"] = .string(address)
         if let credential { params["auth"] = .string(credential) }
         return JSONValue.object(params).encoded

@@ -48,7 +48,7 @@ final class GatewayRouter {
         }
         let caller = RESTCaller(
             configuration: configuration, upstream: upstream, held: held.of(address), address: address)
-        if let request = PushRequest(rest) { return PushExchange(request, caller, connection, on: loop) }
+        if let request = PushRequest(rest) { return PushExchange.exchange(request, caller, connection, on: loop) }
         if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         do {
             let request = try RESTRequest(rest, configuration.namespaces)

@@ -12,15 +12,25 @@ final class PushExchange: HTTPExchange {
     private var hasEnded = false
     private var deadline: Scheduled<Void>?
 
-    init(_ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
+    private init(_ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
         (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
     }
 
+    /// The exchange of a request; nil when it has its response already.
+    static func exchange(
+        _ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop
+    ) -> PushExchange? {
+        guard let fault = request.headFault else { return PushExchange(request, caller, connection, on: loop) }
+        connection.respond(HTTPResponse(request.response(to: fault)))
+        return nil
+    }
+
     private var limits: GatewayLimits { caller.configuration.limits }
+    private var bodyBytesMax: Int { request.isReport ? limits.reportBodyBytesMax : limits.pushBodyBytesMax }
 
     func received(_ part: ByteBuffer) {
         guard !hasEnded else { return }
-        guard body.count + part.readableBytes <= limits.pushBodyBytesMax else {
+        guard body.count + part.readableBytes <= bodyBytesMax else {
             return respond(request.response(to: PushFault.tooLarge))
         }
         guard caller.held.change(by: part.readableBytes) else {
@@ -32,7 +42,7 @@ final class PushExchange: HTTPExchange {
     func requestEnded() {
         guard !hasEnded else { return }
         do throws(PushFault) {
-            let call = try request.call(body, memoryMax: limits.pushBodyBytesMax * Self.memoryPerByte)
+            let call = try request.call(body, memoryMax: bodyBytesMax * Self.memoryPerByte)
             dropBody()
             limitTime()
             self.call(call)

@@ -21,9 +21,33 @@ import Testing
         let params = try JSONParser.parse(sample.request.params(of: call, from: "203.0.113.7"))
         #expect(params["auth"] == "key" && params["from"] == "203.0.113.7" && params["as"] == nil)
         let report = try PushSample("/respond", credential: nil)
-        let given: JSONValue = ["notification": "n", "auth": "token", "from": "1.2.3.4", "as": ["uid": "x"]]
+        let given: JSONValue = ["notification": "n", "auth": "token"]
         let own = try JSONParser.parse(report.request.params(of: report.call(given), from: "203.0.113.7"))
         #expect(own == ["notification": "n", "auth": "token", "from": "203.0.113.7"])
+    }
+
+    /// They would count for another client, or for another user, than the one that the caller means.
+    @Test func reportsNameNoOther() throws {
+        let report = try PushSample("/respond", credential: nil)
+        for name in ["from", "as"] {
+            let fault = #expect(throws: PushFault.unknown(name, in: "body")) {
+                try report.call(.object(["notification": "n", name: "x"]))
+            }
+            #expect(report.request.response(to: try #require(fault)).status == 400)
+        }
+        let both = try PushSample("/respond", credential: "Bearer k")
+        #expect(throws: PushFault.self) { try both.call(["notification": "n", "auth": "token"]) }
+    }
+
+    /// A body of a request that nothing can come of is not read.
+    @Test func theHeadRefusesWhatTheBodyCannotMend() throws {
+        for target in [PushSample.v1, PushSample.legacy] {
+            #expect(try PushSample(target, credential: nil).request.headFault == .noCredential)
+            #expect(try PushSample(target, method: "PUT").request.headFault == .method)
+        }
+        let report = try PushSample("/respond", credential: nil).request
+        #expect(report.headFault == nil && report.isReport)
+        #expect(try PushSample(PushSample.v1).request.headFault == nil)
     }
 
     @Test func schemesOfCredentials() throws {
@@ -53,7 +77,7 @@ import Testing
             }
             let many = "{\"message\":[" + String(repeating: "[],", count: 1_000) + "1]}"
             #expect(throws: PushFault.tooLarge) { try request.call(Array(many.utf8), memoryMax: 1_000) }
-            #expect(request.response(to: PushFault.tooLarge).status == 400)
+            #expect(request.response(to: PushFault.tooLarge).status == (target == PushSample.legacy ? 200 : 400))
             let busy = request.response(to: PushFault.busy)
             #expect(busy.status == (target == "/respond" ? 429 : 503) && busy.header("retry-after") == "1")
         }
