@@ -11,7 +11,8 @@ public struct GatewayLimits: Limits {
     public var largeCallBytesMin = 256 << 10
     /// Milliseconds after which the oldest call of such a connection keeps others off it while another one is free.
     public var slowCallMs = 50
-    /// Bytes of calls that wait for a service, for each event loop.
+    /// Bytes of calls that wait for services, for each event loop: half of them for messages, a quarter each for auth
+    /// and the notifier.
     public var callBytesMax = 128 << 20
     /// Bytes of requests and messages that are not complete, for each event loop.
     public var heldBytesMax = 256 << 20
@@ -101,7 +102,8 @@ public struct GatewayLimits: Limits {
             "milliseconds after which an open call keeps others off its connection while another one is free"),
         Limit(
             "call-bytes-max", \.callBytesMax, 1 << 20...1 << 36,
-            "bytes of calls that wait for a service, for each event loop; further ones are refused"),
+            "bytes of calls that wait, for each event loop: half of them for messages, a quarter each for auth and the "
+                + "notifier; further ones are refused"),
         Limit(
             "held-bytes-max", \.heldBytesMax, 1 << 20...1 << 36,
             "bytes of requests and messages that are not complete, for each event loop; further ones are refused"),

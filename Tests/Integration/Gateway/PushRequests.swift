@@ -1,3 +1,4 @@
+import Foundation
 import HatoModel
 import HatoRPC
 import HatoRuntime
@@ -114,6 +115,32 @@ struct PushRequests {
                 let seconds = sent.flatMap { Int($0.dropLast()) }
                 #expect(seconds.map { $0 <= (index == 2 ? 50 : 60) } == true, "\(sent ?? "none")")
             }
+        }
+    }
+
+    /// What waits for one service takes nothing from the calls of another one.
+    @Test func aNotifierThatDoesNotRespondHoldsUpNoOtherService() async throws {
+        let options = GatewayStack.Options(
+            gateway: ["--event-loops", "1", "--call-bytes-max", "1048576", "--metrics-port", "0"], notifier: [])
+        try await GatewayStack.run(rules: ["rules": [".write": true]], options) { stack in
+            stack.notifier?.send(SIGSTOP)
+            defer { stack.notifier?.send(SIGCONT) }
+            // A quarter of the bytes is the notifier's.
+            let report = EncodedJSON(["notification": .string(String(repeating: "x", count: 60_000))]).text
+            let head = "POST /respond HTTP/1.1\r\nHost: l\r\nContent-Length: \(report.utf8.count)\r\n\r\n"
+            let waiting = try (0..<4).map { _ in try PlainSocket(stack.gateway.address) }
+            for socket in waiting { try socket.send(Array((head + report).utf8)) }
+            try stack.waitForMetrics("all wait for the notifier") { page in
+                page.contains("\nhato_gateway_requests_under_way{kind=\"other\"} 4\n")
+                    && page.contains("\nhato_gateway_held_bytes 0\n")
+            }
+            let refused = try PlainSocket(stack.gateway.address)
+            try refused.send(Array((head + report).utf8))
+            #expect(try HTTPResponseText(next: refused).status == 429)
+            let value = EncodedJSON(.string(String(repeating: "x", count: 400_000))).text
+            let put = try PlainSocket(stack.gateway.address)
+            #expect(try HTTPResponseText.of("PUT /a.json?print=silent", body: value, on: put).status == 204)
+            for socket in waiting { socket.end() }
         }
     }
 

@@ -24,20 +24,23 @@ final class Upstream {
     init(_ links: ServiceLinks, on loop: any EventLoop, _ configuration: GatewayConfiguration) {
         let limits = configuration.limits
         (self.links, self.limits) = (links, limits)
-        let waiting = HeldBytes(max: limits.callBytesMax)
-        func wires(_ link: ServiceLink, max: Int) -> SharedWires {
+        // A service that is away keeps no bytes from the calls of others.
+        let waiting = HeldBytes(max: limits.callBytesMax / 2)
+        func wires(_ link: ServiceLink, max: Int, _ waiting: HeldBytes) -> SharedWires {
             SharedWires(link, on: loop, max: max, limits, waiting)
         }
-        sharedMessages = wires(links.messages, max: limits.sharedWiresMax)
-        largeCalls = wires(links.messages, max: limits.largeCallWiresMax)
-        administration = wires(links.messages, max: 1)
-        sharedNotifier = links.notifier.map { wires($0, max: limits.sharedWiresMax) }
+        func ownBytes() -> HeldBytes { HeldBytes(max: limits.callBytesMax / 4) }
+        sharedMessages = wires(links.messages, max: limits.sharedWiresMax, waiting)
+        largeCalls = wires(links.messages, max: limits.largeCallWiresMax, waiting)
+        administration = wires(links.messages, max: 1, waiting)
+        sharedNotifier = links.notifier.map { wires($0, max: limits.sharedWiresMax, ownBytes()) }
         // Auth responds on a connection to one call after the other.
         let share = max(1, limits.authWiresMax / max(1, configuration.loops))
         let slowShare = share / 4 + (share > 1 && share < 4 ? 1 : 0)
-        sharedAuth = configuration.accounts == nil ? nil : links.auth.map { wires($0, max: share - slowShare) }
-        slowAuth =
-            configuration.accounts == nil || slowShare == 0 ? sharedAuth : links.auth.map { wires($0, max: slowShare) }
+        let auth = configuration.accounts == nil ? nil : links.auth
+        let ofAuth = ownBytes()
+        sharedAuth = auth.map { wires($0, max: share - slowShare, ofAuth) }
+        slowAuth = slowShare == 0 ? sharedAuth : auth.map { wires($0, max: slowShare, ofAuth) }
         namespaces = configuration.emulator.map { [administration] emulator in
             EmulatorNamespaces(emulator.administratorKey, administration)
         }
