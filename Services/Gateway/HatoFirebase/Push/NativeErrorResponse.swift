@@ -4,7 +4,7 @@ import HatoModel
 enum NativeErrorResponse {
     static func failure(_ error: RPCError) -> RESTAnswer {
         // What the gateway's own connection says is not for clients.
-        let isOwn = error.reason == "cannot_connect" || error.reason == "connection_lost"
+        let isOwn = ["cannot_connect", "connection_lost", "forward_refused"].contains(error.reason)
         let message = isOwn ? "The service cannot be reached now" : error.message
         let body: JSONObject = [
             "code": .number(Double(error.code.rawValue)), "message": .string(message),

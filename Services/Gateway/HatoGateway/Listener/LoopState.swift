@@ -36,6 +36,8 @@ final class LoopState {
     private(set) lazy var output = OutputWatch(self, untaken)
     private let untaken: UntakenBytes
     private var numbers = 0
+    /// When a refusal of the gateway's key is logged again.
+    private var nextRefusal = NIODeadline.uptimeNanoseconds(0)
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
     var sockets: [ObjectIdentifier: any FramedSocket] = [:]
 
@@ -79,7 +81,11 @@ final class LoopState {
 
     /// A native socket was closed by the gateway.
     func closed(_ reason: NativeSocketEnd) {
-        let level = reason == .refused ? Logger.Level.error : .debug
+        var level = Logger.Level.debug
+        // Each client meets a wrong key: one line a minute says it.
+        if reason == .refused, nextRefusal <= .now() {
+            (level, nextRefusal) = (.error, .now() + .minutes(1))
+        }
         logger.log(level: level, "a native socket was closed", metadata: ["reason": "\(reason)"])
     }
 

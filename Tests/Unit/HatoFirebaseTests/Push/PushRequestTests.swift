@@ -105,6 +105,8 @@ import Testing
         #expect(wait.header("retry-after") == "2")
         let lost = request.response(to: RPCError.unavailable(reason: "cannot_connect", "127.0.0.1:7703 refuses"))
         #expect(!String(decoding: lost.body, as: UTF8.self).contains("7703"))
+        let refused = request.response(to: RPCError.unavailable(reason: "forward_refused", "the key is unknown"))
+        #expect(refused.status == 503 && !String(decoding: refused.body, as: UTF8.self).contains("key"))
         let done = request.response(to: .init(method: "notifier.respond", params: [:]), result: Array("{}".utf8))
         #expect(done.status == 200 && done.json == [:] && done.header("access-control-allow-origin") == "*")
     }
