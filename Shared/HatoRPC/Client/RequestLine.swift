@@ -37,6 +37,37 @@ enum RequestLine {
         output.writeStaticString("\"")
     }
 
+    /// Writes what may be a JSON text, without its line ends. One inside of a string, where JSON has none, becomes
+    /// another byte that JSON has not, so that it is refused there, too.
+    static func writeUnread(_ text: Span<UInt8>, into output: inout ByteBuffer) {
+        let first = output.writerIndex
+        write(text, into: &output)
+        guard hasLineEnd(text) else { return }
+        var (isInString, isEscaped) = (false, false)
+        for index in text.indices {
+            let byte = text[index]
+            if isInString, byte == lineFeed || byte == carriageReturn {
+                output.setInteger(0x01 as UInt8, at: first + index)
+            }
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                isInString.toggle()
+            } else if isInString, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            }
+        }
+    }
+
+    private static let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
+
+    private static func hasLineEnd(_ text: Span<UInt8>) -> Bool {
+        text.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return [lineFeed, carriageReturn].contains { memchr(start, Int32($0), bytes.count) != nil }
+        }
+    }
+
     /// Writes a JSON text without its line ends.
     static func write(_ text: Span<UInt8>, into output: inout ByteBuffer) {
         text.withUnsafeBytes { _ = output.writeBytes($0) }

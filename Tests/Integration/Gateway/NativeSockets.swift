@@ -68,6 +68,11 @@ struct NativeSockets {
             #expect(try socket.value()?["error"]?["code"] == -32700)
             try socket.send(health.replacing(",", with: ",\r\n"))
             #expect(try socket.value()?["result"] != nil)
+            // JSON has no line end inside of a string.
+            for end in ["\n", "\r"] {
+                try socket.send(health.replacing("service.health", with: "service\(end).health"))
+                #expect(try socket.value()?["error"]?["code"] == -32700)
+            }
             let bytes = Array(health.utf8)
             try socket.send(Array(bytes[..<5]), opcode: 0x01)
             try socket.send([], opcode: 0x89)

@@ -92,10 +92,10 @@ final class LineConnection: ChannelDuplexHandler {
         wasQueued()
     }
 
-    /// Sends a text as one line: line ends in it become blanks.
+    /// Sends a text that was not read as one line (`RequestLine.writeUnread`).
     func send(_ text: Span<UInt8>) {
         guard !isEnded else { return }
-        RequestLine.write(text, into: &output)
+        RequestLine.writeUnread(text, into: &output)
         output.writeStaticString("\n")
         wasQueued()
     }

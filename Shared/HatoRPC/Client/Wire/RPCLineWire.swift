@@ -48,11 +48,12 @@ package final class RPCLineWire {
     /// False from `queuedBytesHigh` until `queuedBytes` has fallen to `queuedBytesLow`, and before the wire is open.
     package var isWritable: Bool { isOpen && line.isWritable }
 
-    /// Sends a text as one line: line ends in it become blanks.
+    /// Sends a text as one line: line ends in it become blanks, and inside of its strings, where JSON has none, bytes
+    /// that the service refuses, too.
     package func send(_ text: Span<UInt8>) {
         guard !line.isEnded else { return }
         if isOpen { return line.send(text) }
-        RequestLine.write(text, into: &early)
+        RequestLine.writeUnread(text, into: &early)
         early.writeStaticString("\n")
     }
 

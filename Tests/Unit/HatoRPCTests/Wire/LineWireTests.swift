@@ -97,6 +97,20 @@ struct LineWireTests {
         await service.stop()
     }
 
+    /// JSON has no line end inside of a string, whatever stands before it.
+    @Test func aLineEndInAStringIsNoJSON() {
+        let rows = [
+            ("{\n\"a\":\r\n1}", "{ \"a\":  1}"), ("[\"a\nb\",\n1]", "[\"a\u{1}b\", 1]"),
+            ("\"a\\\"\r\"", "\"a\\\"\u{1}\""),
+            ("\"a\\\\\"\n", "\"a\\\\\" "), ("\"\\\n\"", "\"\\\u{1}\""), ("\"a\"", "\"a\""), ("", ""),
+        ]
+        for (text, line) in rows {
+            var output = ByteBuffer(string: "before")
+            RequestLine.writeUnread(Array(text.utf8).span, into: &output)
+            #expect(String(buffer: output) == "before" + line, "\(text)")
+        }
+    }
+
     @Test func aServiceThatRefusesTheOpeningGetsNothingElse() async throws {
         let service = try await TestService()
         for (opening, params) in [
