@@ -35,8 +35,28 @@ final class GatewayMetrics: Sendable {
         }
     }
 
+    /// The figures of the native sockets of one service.
+    private struct OfService: Sendable {
+        let sockets: Level
+        let received: Counter
+        let sent: Counter
+
+        init(_ service: String) {
+            sockets = Level("hato_gateway_native_sockets", [("service", service)])
+            (received, sent) = (Self.messages(service, "received"), Self.messages(service, "sent"))
+        }
+
+        private static func messages(_ service: String, _ direction: String) -> Counter {
+            Counter(
+                label: "hato_gateway_native_messages_total",
+                dimensions: [("service", service), ("direction", direction)])
+        }
+    }
+
     private let kinds: [RequestKind: OfKind]
     private let sockets = Level("hato_gateway_sockets")
+    /// By the name of the service.
+    private let natives: [String: OfService]
     private let polls = Level("hato_gateway_polling_sessions")
     private let connections = Level("hato_gateway_connections")
     private let heldBytes = Gauge(label: "hato_gateway_held_bytes")
@@ -46,6 +66,8 @@ final class GatewayMetrics: Sendable {
 
     init() {
         kinds = Dictionary(uniqueKeysWithValues: RequestKind.allCases.map { ($0, OfKind($0)) })
+        natives = Dictionary(
+            uniqueKeysWithValues: ["auth", "messages", "notifier"].map { ($0, OfService($0)) })
         // A metric is shown from the start.
         for refusal in Refusal.allCases { _ = Self.refusals(refusal) }
         _ = Self.sessionsClosed("wireLost")
@@ -80,6 +102,12 @@ final class GatewayMetrics: Sendable {
     }
 
     func socketsChanged(by change: Int) { sockets.change(by: change) }
+    func nativeSocketsChanged(_ service: String, by change: Int) { natives[service]?.sockets.change(by: change) }
+    func nativeMessage(_ service: String, isOfClient: Bool) {
+        let figures = natives[service]
+        (isOfClient ? figures?.received : figures?.sent)?.increment()
+    }
+
     func pollingSessionsChanged(by change: Int) { polls.change(by: change) }
     func connectionsChanged(by change: Int) { connections.change(by: change) }
 

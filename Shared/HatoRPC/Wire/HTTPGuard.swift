@@ -2,7 +2,7 @@
 /// its port.
 ///
 /// It decides from the first bytes of a line, whether its end has come or not: bytes may arrive one by one.
-enum HTTPGuard {
+package enum HTTPGuard {
     /// The methods of HTTP's registry that a client could begin a request with, and the preface of HTTP/2.
     private static let openings: [[UInt8]] = [
         "GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "PRI", "PROPFIND", "PROPPATCH",
@@ -14,7 +14,7 @@ enum HTTPGuard {
     private static let host = Array("host:".utf8)
 
     /// Whether `line`, which may be only the beginning of a line, opens an HTTP request.
-    static func isHTTP(_ line: Span<UInt8>) -> Bool {
+    package static func isHTTP(_ line: Span<UInt8>) -> Bool {
         guard line.count > 3 else { return false }
         // Nearly every line begins with a brace or a bracket; letters are rare.
         switch line[0] {

@@ -41,6 +41,42 @@ struct GatewayOperations {
         }
     }
 
+    @Test func nativeSocketsHaveALineAndMetrics() async throws {
+        try await GatewayStack.run(rules: Self.rules, Self.withMetrics) { stack in
+            let target = "/rpc/messages?token=top-secret"
+            let socket = try FirebaseSocket(stack, target: target)
+            let health = #"{"jsonrpc":"2.0","id":1,"method":"service.health"}"#
+            for _ in 0..<2 {
+                try socket.send(health)
+                _ = try socket.value()
+            }
+            let names = [
+                "native_sockets{service=\"messages\"} 1",
+                "native_messages_total{service=\"messages\",direction=\"received\"} 2",
+                "native_messages_total{service=\"messages\",direction=\"sent\"} 2",
+            ]
+            try stack.waitForMetrics("the socket is counted") { page in
+                names.allSatisfy { page.contains("\nhato_gateway_\($0)\n") }
+            }
+            try socket.send([0x03, 0xE8], opcode: 0x88)
+            #expect(try socket.end().code == 1000)
+            let cut = try FirebaseSocket(stack, target: target)
+            cut.cut()
+            let lines = [
+                "bytes-received=\(2 * health.utf8.count) end=ofClient messages=2 messages-received=2",
+                "end=clientLeft messages=0 messages-received=0",
+            ]
+            try stack.waitForMetrics("\(lines)") { page in
+                let log = stack.gateway.log
+                return lines.allSatisfy(log.contains)
+                    && page.contains("\nhato_gateway_native_sockets{service=\"messages\"} 0\n")
+                    && page.contains("\nhato_gateway_requests_total{kind=\"native\",status=\"1xx\"} 2\n")
+            }
+            let log = stack.gateway.log
+            #expect(log.contains("path=/rpc/messages status=101") && !log.contains("top-secret"))
+        }
+    }
+
     @Test func theAccessLogCanBeSwitchedOff() async throws {
         try await GatewayStack.run(rules: Self.rules, ["--access-log", "false"] + Self.withMetrics) { stack in
             let socket = try PlainSocket(stack.gateway.address)

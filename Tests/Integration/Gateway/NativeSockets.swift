@@ -116,14 +116,44 @@ struct NativeSockets {
             let refused = try FirebaseSocket(stack, target: "/rpc/messages")
             try refused.send(set)
             #expect(try refused.value()?["error"]?["data"]?["reason"] == "line_too_long")
-            #expect(try refused.end().code == 1013)
-            let long = try FirebaseSocket(stack, target: "/rpc/messages")
-            // The head of a frame of 17 MiB is enough.
-            try long.send(frameOf: 17 << 20)
-            #expect(try long.end().code == 1009)
+            // No reason to send it again.
+            let end = try refused.end()
+            #expect(end.code == 1009 && end.reason.hasPrefix("line_too_long:"))
+            // The head of a frame of 17 MiB is enough, and what follows takes nothing from the reason.
+            for part in [0, 1 << 20] {
+                let long = try FirebaseSocket(stack, target: "/rpc/messages")
+                try long.send(frameOf: 17 << 20, Array(repeating: 0x20, count: part))
+                #expect(try long.end().code == 1009)
+            }
+            let firebase = try FirebaseSocket(stack)
+            try firebase.send(frameOf: 17 << 20)
+            #expect(try firebase.end().code == 1009)
             let binary = try FirebaseSocket(stack, target: "/rpc/messages")
             try binary.send(Array("{}".utf8), opcode: 0x82)
             #expect(try binary.end().code == 1003)
+        }
+    }
+
+    /// RFC 6455 §5.2, §5.5.1.
+    @Test func closeCodesSayWhatIsWrong() async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            // A compressed text, an opcode that is reserved, a control frame of no kind, and HTTP.
+            let rows: [(opcode: UInt8, text: String, code: Int)] = [
+                (0xC1, "{}", 1002), (0x83, "{}", 1002), (0x8B, "", 1002), (0x81, "GET / HTTP/1.1", 1008),
+            ]
+            for row in rows {
+                let socket = try FirebaseSocket(stack, target: "/rpc/messages")
+                try socket.send(Array(row.text.utf8), opcode: row.opcode)
+                #expect(try socket.end().code == row.code, "\(row)")
+            }
+            let codes: [(sent: [UInt8], code: Int)] = [
+                ([0x0F, 0xA1], 4_001), ([0x03, 0xE9], 1_001), ([0x03, 0xED], 1_002),
+            ]
+            for (sent, code) in codes {
+                let socket = try FirebaseSocket(stack, target: "/rpc/messages")
+                try socket.send(sent, opcode: 0x88)
+                #expect(try socket.end().code == code)
+            }
         }
     }
 

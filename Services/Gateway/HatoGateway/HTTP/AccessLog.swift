@@ -66,13 +66,18 @@ final class AccessLog: Sendable {
 
     private func write(_ line: Line) {
         let record = line.record
-        logger.info(
-            "request",
-            metadata: [
-                "method": "\(record.method.prefix(Self.methodMax))", "path": "\(record.path.prefix(Self.pathMax))",
-                "status": "\(record.status.map { "\($0)" } ?? "none")", "bytes": "\(record.bytes)",
-                "ms": "\(line.milliseconds)", "address": "\(record.address)",
-            ])
+        var metadata: Logger.Metadata = [
+            "method": "\(record.method.prefix(Self.methodMax))", "path": "\(record.path.prefix(Self.pathMax))",
+            "status": "\(record.status.map { "\($0)" } ?? "none")", "bytes": "\(record.bytes)",
+            "ms": "\(line.milliseconds)", "address": "\(record.address)",
+        ]
+        if let messages = record.messages {
+            metadata["messages"] = "\(messages.sent)"
+            metadata["messages-received"] = "\(messages.received)"
+            metadata["bytes-received"] = "\(messages.receivedBytes)"
+            metadata["end"] = "\(messages.end)"
+        }
+        logger.info("request", metadata: metadata)
     }
 
     /// Characters of a method: clients may invent one.

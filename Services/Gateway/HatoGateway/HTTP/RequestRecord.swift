@@ -24,6 +24,19 @@ struct RequestRecord: Sendable {
     var status: UInt?
     /// Bytes of the body of the response, or of messages to a socket, before they are compressed or encrypted.
     var bytes = 0
+    /// Of a native socket.
+    var messages: Messages?
+
+    /// What a socket has carried, and why it has ended.
+    struct Messages: Sendable {
+        /// From the client.
+        var received = 0
+        var receivedBytes = 0
+        /// To the client.
+        var sent = 0
+        var sentBytes = 0
+        var end = ""
+    }
 
     init(_ head: HTTPRequestHead, from address: String, _ kind: RequestKind = .other) {
         (method, path) = (head.method.rawValue, String(head.path))

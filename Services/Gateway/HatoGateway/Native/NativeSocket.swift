@@ -18,6 +18,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private let loopState: LoopState
     private let link: ServiceLink
     private let output: UntakenOutput
+    private var traffic: NativeTraffic
     private var context: ChannelHandlerContext?
     private var wire: RPCLineWire?
     private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
@@ -33,13 +34,17 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private var hasClientClosed = false
     /// A close frame was sent.
     private var isClosing = false
+    /// The service has refused a line, and ends the connection.
+    private var isLineRefused = false
+    /// What the client's close frame says.
+    private var code = WebSocketErrorCode.normalClosure
     /// Bytes that count in the budget of the client.
     private var heldBytes = 0
     private var needsFlush = false
 
     /// - Parameter output: of the connection.
-    init(_ loopState: LoopState, _ link: ServiceLink, _ output: UntakenOutput) {
-        (self.loopState, self.link, self.output) = (loopState, link, output)
+    init(_ loopState: LoopState, _ link: ServiceLink, _ traffic: NativeTraffic, _ output: UntakenOutput) {
+        (self.loopState, self.link, self.traffic, self.output) = (loopState, link, traffic, output)
         held = loopState.held.of(output.address)
     }
 
@@ -62,7 +67,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        end()
+        end("clientLeft")
         if loopState.sockets.removeValue(forKey: ObjectIdentifier(self)) != nil {
             loopState.metrics.socketsChanged(by: -1)
         }
@@ -70,14 +75,20 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        end()
+        end("clientLeft")
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The handler before this one has sent the close frame of a wrong frame, and closes.
-        end()
-        if !(error is NIOWebSocketError) { context.close(promise: nil) }
+        switch error {
+        case NIOWebSocketError.invalidFrameLength: close(.tooLong)
+        case is NIOWebSocketError: close(.wrongFrame)
+        // Behind a wrong frame the decoder takes nothing: what still comes is read for the client to get the reason.
+        case is ByteToMessageDecoderError where isClosing: break
+        default:
+            end("error")
+            context.close(promise: nil)
+        }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -101,12 +112,14 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
             if isClosing, frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
-        guard frame.maskKey != nil else { return close(.wrongFrame) }
+        // Bits of extensions, of which none was agreed on.
+        guard frame.maskKey != nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return close(.wrongFrame) }
         switch frame.opcode {
         case .text, .continuation: take(frame)
         case .ping, .pong: break
-        case .connectionClose: clientCloses()
-        default: close(.noText)
+        case .connectionClose: clientCloses(frame.unmaskedData)
+        case .binary: close(.noText)
+        default: close(.wrongFrame)
         }
         health.frameEnded(heldBytes: message.count)
     }
@@ -121,7 +134,11 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private func take(_ frame: WebSocketFrame) {
         switch message.received(frame.unmaskedData, isFirst: frame.opcode == .text, isLast: frame.fin) {
         case .incomplete: break
-        case .complete(let text): wire?.send(text.readableBytesUInt8Span)
+        case .complete(let text):
+            traffic.received(text.readableBytes)
+            // The service would end the connection without a word.
+            guard !HTTPGuard.isHTTP(text.readableBytesUInt8Span) else { return close(.noJSON) }
+            wire?.send(text.readableBytesUInt8Span)
         case .tooLong: return close(.tooLong)
         case .outOfOrder: return close(.wrongFrame)
         }
@@ -172,7 +189,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         ping = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [weak self] in
             guard let self, let context = self.context else { return }
             switch self.health.look(at: context.channel, isRead: !self.isInputPaused, self.limits) {
-            case .silent: return context.close(promise: nil)
+            case .silent:
+                self.end("silent")
+                return context.close(promise: nil)
             case .tooSlow: return self.close(.tooSlow)
             case .alive: break
             }
@@ -197,7 +216,11 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 
     /// The client sends no more: what it has sent still reaches the service, also when its connection ends now. The
     /// socket closes behind the responses.
-    private func clientCloses() {
+    ///
+    /// - Parameter data: of its close frame, whose code the socket is closed with (RFC 6455 §5.5.1).
+    private func clientCloses(_ data: ByteBuffer) {
+        var data = data
+        if let code = data.readWebSocketErrorCode() { self.code = code.isForFrames ? code : .protocolError }
         guard let context, wire != nil, !hasClientClosed else { return close(.ofClient) }
         (isLeaving, hasClientClosed) = (true, true)
         if opening == nil { wire?.finish() }
@@ -216,7 +239,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         guard let context, !isClosing else { return }
         loopState.closed(end)
         var data = ByteBuffer()
-        data.write(webSocketErrorCode: end.code)
+        data.write(webSocketErrorCode: end == .ofClient ? code : end.code)
         data.writeString(end.reason)
         let written = context.eventLoop.makePromise(of: Void.self)
         if end == .ofClient {
@@ -225,7 +248,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         write(WebSocketFrame(fin: true, opcode: .connectionClose, data: data), written)
         isClosing = true
         flush()
-        self.end()
+        self.end("\(end)")
         // Closed at once, a client that still sends would lose the reason.
         setInput()
         context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
@@ -236,7 +259,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     /// Milliseconds in which a client must close behind the close frame.
     private static let lingeringMs: Int64 = 2_000
 
-    private func end() {
+    /// - Parameter reason: for the log.
+    private func end(_ reason: String) {
+        if let record = traffic.ended(reason) { loopState.ended(record) }
         opening?.cancel()
         ping?.cancel()
         (opening, ping) = (nil, nil)
@@ -269,6 +294,8 @@ extension NativeSocket: RPCLineWireDelegate {
 
     func lineWire(_ wire: RPCLineWire, received line: ByteBuffer) {
         guard wire === self.wire else { return }
+        traffic.sent(line.readableBytes)
+        isLineRefused = NativeSocketEnd.isRefusal(line)
         write(WebSocketFrame(fin: true, opcode: .text, data: line))
     }
 
@@ -284,6 +311,7 @@ extension NativeSocket: RPCLineWireDelegate {
         guard wire === self.wire else { return }
         self.wire = nil
         closeWire()
-        close(hasClientClosed ? .ofClient : isLeaving ? .stopping : NativeSocketEnd(end))
+        let own = isLineRefused ? NativeSocketEnd.refusedLine : NativeSocketEnd(end)
+        close(hasClientClosed ? .ofClient : isLeaving ? .stopping : own)
     }
 }

@@ -90,7 +90,12 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         context.fireChannelInactive()
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Behind a wrong frame the decoder takes nothing: what still comes is read for the client to get the code.
+        if hasEnded, error is ByteToMessageDecoderError { return }
+        guard !hasEnded, let error = error as? NIOWebSocketError else { return context.close(promise: nil) }
+        close(error == .invalidFrameLength ? .messageTooLarge : .protocolError)
+    }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         health.outputChanged(isFull: !context.channel.isWritable)

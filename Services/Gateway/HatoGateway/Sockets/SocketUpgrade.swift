@@ -46,7 +46,7 @@ struct SocketUpgrade {
         let output = NIOLoopBound(output, eventLoop: state.loop)
         let state = NIOLoopBound(state, eventLoop: state.loop)
         upgrader = NIOWebSocketServerUpgrader(
-            maxFrameSize: SocketConnection.messageBytesMax,
+            maxFrameSize: SocketConnection.messageBytesMax, automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
                 let state = state.value
                 // What an emulator or the gate refuses, `HTTPConnection` responds to.
@@ -85,7 +85,8 @@ struct SocketUpgrade {
         // Below it there may be TLS.
         let decoder = try pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)
         if case .service(let name)? = SocketTarget(path: head.path), let link = state.upstream.links[name[...]] {
-            let socket = NativeSocket(state, link, output)
+            let traffic = NativeTraffic(head, from: output.address, to: name, state.metrics)
+            let socket = NativeSocket(state, link, traffic, output)
             try pipeline.addHandler(SocketPulse(socket), position: .before(decoder))
             try pipeline.addHandlers([SocketPongs(), socket])
             return
