@@ -1,5 +1,5 @@
-/// When the clients of sessions are sent away at the end of a gateway: one after the other, so that they do not all come
-/// back at the same instant.
+/// When the clients of sessions are sent away at the end of a gateway: one after the other, so that they do not all
+/// come back at the same instant.
 enum Departures {
     /// Between two of an event loop, when there are few; in nanoseconds.
     private static let pauseMax: Int64 = 5_000_000

@@ -110,7 +110,7 @@ final class LoopState {
 
     /// Ends what is under way as gently as it can be.
     ///
-    /// - Parameter time: sessions end one after the other within it, so that their clients do not come back all at once.
+    /// - Parameter time: sessions end one after the other within it, so that not all clients come back at once.
     func leave(within time: TimeAmount) {
         let leaving = sockets.values.filter(\.leavesInTurn)
         for socket in sockets.values where !socket.leavesInTurn { socket.leave() }

@@ -58,8 +58,8 @@ final class PollSessions {
     /// Clients were stopped, or may go on, because of what they have not taken.
     func outputChanged() { for session in Array(sessions.values) { session.outputChanged() } }
 
-    /// The gateway stops: no session begins, and those end that no request waits for. Returns what ends the others, each
-    /// in its turn.
+    /// The gateway stops: no session begins, and those end that no request waits for. Returns what ends the others,
+    /// each in its turn.
     func departures() -> [() -> Void] {
         isLeaving = true
         let waiting = sessions.values.filter(\.isReachable)
