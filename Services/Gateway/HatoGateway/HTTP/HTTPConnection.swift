@@ -108,7 +108,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // What a client sends behind what is no HTTP.
         if phase == .ended, error is ByteToMessageDecoderError { return }
-        guard error is HTTPParserError, phase != .ended else {
+        // A client that leaves within a request is no error of its request.
+        guard error is HTTPParserError, phase != .ended, context.channel.isActive else {
             end()
             return context.close(promise: nil)
         }

@@ -238,6 +238,8 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private func close(_ end: NativeSocketEnd) {
         guard let context, !isClosing else { return }
         loopState.closed(end)
+        // Before the channel may close, as the client having left.
+        report("\(end)")
         var data = ByteBuffer()
         data.write(webSocketErrorCode: end == .ofClient ? code : end.code)
         data.writeString(end.reason)
@@ -261,7 +263,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 
     /// - Parameter reason: for the log.
     private func end(_ reason: String) {
-        if let record = traffic.ended(reason) { loopState.ended(record) }
+        report(reason)
         opening?.cancel()
         ping?.cancel()
         (opening, ping) = (nil, nil)
@@ -271,6 +273,10 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         health.heard(frameBytes: 0)
         hold()
         wire.resume()
+    }
+
+    private func report(_ reason: String) {
+        if let record = traffic.ended(reason) { loopState.ended(record) }
     }
 
     private func closeWire() {
