@@ -20,13 +20,14 @@ RUN mkdir dependencies && touch dependencies/main.swift \
  && HATO_TARGETS=dependencies swift build -c release --static-swift-stdlib --product dependencies \
  && rm -r dependencies .build/release/dependencies \
  && tar --format=posix -cf /dependencies.tar .build Package.resolved && rm -r .build
-COPY scripts/static-libraries scripts/
+COPY scripts/static-libraries scripts/allocator scripts/
 COPY Shared Shared
 COPY Services Services
 # The Swift runtime and RocksDB go into the binaries: the final images need neither, and a post costs less. Symbols are
 # in a target of their own, `symbols`: no running program reads them, and they are half of a binary.
 RUN tar -xf /dependencies.tar && mkdir /out /symbols \
  && export HATO_TARGETS=services PKG_CONFIG_PATH="$(scripts/static-libraries)" \
+      HATO_ALLOCATOR="$(scripts/allocator)" \
  && for product in hato-auth hato-messages hato-notifier hato-gateway; do \
       swift build -c release --static-swift-stdlib -Xlinker --build-id --product $product \
       && objcopy --only-keep-debug .build/release/$product /symbols/$product.debug \

@@ -17,7 +17,8 @@ DEBIAN_PACKAGES = libargon2-dev libcrypt-dev librocksdb-dev libssl-dev zlib1g-de
 # Release binaries for Linux contain the Swift runtime and RocksDB: scripts/static-libraries has the reasons.
 ifeq ($(shell uname -s),Linux)
 RELEASE_FLAGS = -c release --static-swift-stdlib
-RELEASE_LIBRARIES = PKG_CONFIG_PATH="$$(./scripts/static-libraries)$${PKG_CONFIG_PATH:+:$$PKG_CONFIG_PATH}"
+RELEASE_LIBRARIES = PKG_CONFIG_PATH="$$(./scripts/static-libraries)$${PKG_CONFIG_PATH:+:$$PKG_CONFIG_PATH}" \
+  HATO_ALLOCATOR="$$(./scripts/allocator)"
 else
 RELEASE_FLAGS = -c release
 RELEASE_LIBRARIES = PKG_CONFIG_PATH

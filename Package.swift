@@ -31,6 +31,11 @@ let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 
+/// What programs are linked with beside the system's allocator: release builds set HATO_ALLOCATOR to `jemalloc` where it
+/// is installed.
+let allocator: [LinkerSetting] =
+    Context.environment["HATO_ALLOCATOR"] == "jemalloc" ? [.linkedLibrary("jemalloc")] : []
+
 func library(
     _ name: String, in folder: String, _ dependencies: [Target.Dependency] = [], embedding: [String] = []
 ) -> Target {
@@ -109,6 +114,7 @@ let package = Package(
         .systemLibrary(
             name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
         .target(name: "CRocksDBTables", dependencies: ["CRocksDB"], path: "Shared/CRocksDBTables"),
+        .target(name: "CAllocator", path: "Shared/CAllocator", linkerSettings: allocator),
         .systemLibrary(name: "CZlib", path: "Shared/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CCrypt", path: "Shared/CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
@@ -118,7 +124,10 @@ let package = Package(
         library("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         library(
             "HatoRuntime", in: "Shared",
-            ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
+            [
+                "HatoIdentity", "HatoModel", "HatoRPC", "CAllocator", unixSignals, yams, logging, metrics, nioCore,
+                nioPosix, nioHTTP1,
+            ]),
         library("HatoFollow", in: "Shared", ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", logging]),
         library("HatoMail", in: "Shared", [nioCore, nioPosix, nioTLS, nioSSL]),
         library("HatoFetch", in: "Shared", ["HatoModel", asyncHTTPClient, nioCore, nioHTTP1, nioSSL]),

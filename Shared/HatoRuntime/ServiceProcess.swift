@@ -124,6 +124,7 @@ public struct ServiceProcess: Sendable {
         _ settings: Settings, start: @Sendable (Start) async throws -> any RunningService
     ) async throws -> Int32 {
         let logger = Self.logger(service, settings)
+        logger.info("allocator", metadata: ["name": "\(String(cString: hato_allocator_name()))"])
         let openFiles = openFiles(settings, logger)
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)

@@ -13,7 +13,7 @@ import Testing
         "Shared/HatoStorage": [],
         "Shared/HatoRocksDB": ["HatoStorage", "CRocksDB", "CRocksDBTables"],
         "Shared/HatoIdentity": ["HatoModel"],
-        "Shared/HatoRuntime": ["HatoIdentity", "HatoModel", "HatoRPC"],
+        "Shared/HatoRuntime": ["CAllocator", "HatoIdentity", "HatoModel", "HatoRPC"],
         "Shared/HatoFollow": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage"],
         "Shared/HatoMail": [],
         "Shared/HatoFetch": ["HatoModel"],
@@ -118,6 +118,7 @@ import Testing
         "NIOPosix": ["HatoGateway", "HatoMail", "HatoRPC", "HatoRuntime"],
         // Providers are called through AsyncHTTPClient, which speaks HTTP/2 itself.
         "NIOHTTP2": [],
+        "CAllocator": ["HatoRuntime"],
         "CArgon2": ["HatoAuth"],
         "Mustache": ["HatoAuth"],
         "CCrypt": ["HatoAuth"],
