@@ -1,3 +1,4 @@
+import CAllocator
 import Foundation
 public import HatoModel
 import HatoRPC
