@@ -46,8 +46,8 @@ enum FirebaseRequests {
         frame(#"{"t":"d","d":{"r":2,"a":"q","b":{"p":"\#(path)","h":""}}}"#)
     }
 
-    /// A post of a message under a key of the client, of the form that SDKs make; `NumberedRequest` puts numbers in both
-    /// places.
+    /// A post of a message under a key of the client, of the form that SDKs make; `NumberedRequest` puts numbers in
+    /// both places.
     static func put(_ room: String, _ message: JSONValue) -> [UInt8] {
         let value = String(decoding: message.encoded, as: UTF8.self)
         let number = String(NumberedRequest.first)

@@ -34,8 +34,10 @@ enum FCMResponse {
 
     private static let unregistered = Failure(
         status: 404, name: "NOT_FOUND", message: "Requested entity was not found.", errorCode: "UNREGISTERED")
-    private static let invalidToken = wrong(
-        "message.token", "The registration token is not a valid FCM registration token")
+    /// Without a violation of a field, which says that the sender is wrong and the token may be right.
+    private static let invalidToken = Failure(
+        status: 400, name: "INVALID_ARGUMENT",
+        message: "The registration token is not a valid FCM registration token", errorCode: "INVALID_ARGUMENT")
 
     /// Google's errors of this kind have both details.
     private static func wrong(_ field: String, _ message: String) -> Failure {

@@ -52,6 +52,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     /// How many requests have begun, counted without end.
     private(set) var requestCount = 0
     private var isHeadDue = true
+    /// Whether the decoder reads no further than the end of the request.
+    private var stopsDecoder = false
     private var protocols: ProtocolSwitch?
     /// Whether the request asks for a WebSocket, and has not ended.
     private var opensSocket = false
@@ -107,7 +109,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // What a client sends behind what is no HTTP.
-        if phase == .ended, error is ByteToMessageDecoderError { return }
+        if phase == .ended, error is ByteToMessageDecoderError || error is HTTPParserError { return }
         // A client that leaves within a request is no error of its request.
         guard error is HTTPParserError, phase != .ended, context.channel.isActive else {
             end()
@@ -123,9 +125,10 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         takeParts()
     }
 
-    /// While parts wait, no more are read.
+    /// While parts wait, no more are read; neither behind a request at which the decoder stops: it would keep all that
+    /// comes.
     func read(context: ChannelHandlerContext) {
-        if parts.isEmpty { context.read() } else { isReadHeld = true }
+        if parts.isEmpty, !(stopsDecoder && hasRequestEnded) { context.read() } else { isReadHeld = true }
     }
 
     // MARK: Requests
@@ -141,7 +144,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         }
         isTaking = false
         if phase == .ended { parts = [] } else { parts.removeFirst(count) }
-        guard parts.isEmpty, isReadHeld else { return }
+        guard parts.isEmpty, isReadHeld, !(stopsDecoder && hasRequestEnded) else { return }
         isReadHeld = false
         context?.read()
     }
@@ -204,8 +207,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             guard phase == .handling else { return }
             switch result {
             case .success(let headers):
+                let channel = context.channel
                 end()
                 protocols.begin(head, headers, self, context)
+                // What was held here is the socket's to read.
+                channel.read()
             case .failure:
                 // It has a response like any other one.
                 handle(head)
@@ -217,8 +223,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private func began(_ head: HTTPRequestHead) {
         (self.head, hasRequestEnded, phase) = (head, false, .handling)
         (requestCount, isHeadDue) = (requestCount &+ 1, false)
-        // Behind a head that asks for another protocol, the decoder reads no further.
-        mayGoOn = head.isKeepAlive && !isLeaving && !head.headers.contains(name: "upgrade")
+        stopsDecoder = head.method == .CONNECT || head.headers.contains(name: "upgrade")
+        mayGoOn = head.isKeepAlive && !isLeaving && !stopsDecoder
         schedule(limits.bodyStallMs)
         opensSocket = protocols != nil && head.opensSocket
         if !opensSocket { handle(head) }

@@ -129,7 +129,8 @@ public final class GatewayServer: Sendable {
         decoding.maxHeaderListSize = limits.headBytesMax
         decoding.maxHeaderFieldCount = headersMax
         let decoder = ByteToMessageHandler(
-            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
+            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding),
+            maximumBufferSize: 2 * limits.headBytesMax + decoderBytesMax)
         let others: [any RemovableChannelHandler] = [
             HTTPResponseEncoder(), NIOHTTPResponseHeadersValidator(), compression.handler(),
         ]
@@ -139,6 +140,9 @@ public final class GatewayServer: Sendable {
         try pipeline.addHandler(http)
         http.mayBecomeSocket(by: ProtocolSwitch(sockets.upgrader, decoder, others))
     }
+
+    /// Bytes that the decoder may keep beside heads: it takes all that it is given.
+    private static let decoderBytesMax = 64 << 10
 
     /// Headers of a request.
     private static let headersMax = 128

@@ -34,6 +34,8 @@ final class PollSession: NamedSession {
     private let client: SessionClient
     /// Of the client (`ClientAddress`).
     let network: String
+    /// Its share of what all clients hold.
+    let held: HeldBytes
     private let session: ClientSession
     private var polls: PollStateMachine
     private var transport: TransportSwitch
@@ -63,6 +65,7 @@ final class PollSession: NamedSession {
         guard let secrets = PollScript.Secrets(id: id.text, password: password) else { return nil }
         (self.loopState, self.client, self.password) = (loopState, client, password)
         network = ClientAddress(client.address).network
+        held = loopState.held.of(client.address)
         session = ClientSession(loopState, client, secret: secret)
         let limits = loopState.configuration.limits.polls
         polls = PollStateMachine(secrets, callback: callback, limits: limits)
@@ -186,7 +189,7 @@ final class PollSession: NamedSession {
         for timer in timers.values { timer.cancel() }
         timers = [:]
         (inbox, inboxBytes) = ([], 0)
-        _ = loopState.polls.hold(-heldBytes, for: network)
+        _ = loopState.polls.hold(-heldBytes, for: self)
         heldBytes = 0
         loopState.polls.remove(self)
     }
@@ -234,6 +237,7 @@ final class PollSession: NamedSession {
     }
 
     private func handOver() {
+        guard !hasEnded else { return }
         if hasPlace { loopState.polls.handedOver(self) }
         hasPlace = false
         feedPolls(.handedOver)
@@ -294,7 +298,7 @@ final class PollSession: NamedSession {
         let parkedBytes = parked.reduce(0) { $0 + $1.content.bytes }
         let bytes = polls.heldBytes + inboxBytes + transport.heldBytes + parkedBytes
         if bytes != heldBytes {
-            guard loopState.polls.hold(bytes - heldBytes, for: network) else { return end() }
+            guard loopState.polls.hold(bytes - heldBytes, for: self) else { return end() }
             heldBytes = bytes
         }
     }

@@ -47,11 +47,10 @@ final class PollSessions {
     /// A socket takes the session over: it polls no more.
     func handedOver(_ session: PollSession) { usage.end(session.network) }
 
-    /// Takes a change of the bytes that a session of this client holds (`PollSession.network`); false, without taking
-    /// it, when there are too many.
-    func hold(_ change: Int, for client: String) -> Bool {
-        guard usage.allows(change, of: client), loopState.held.change(by: change) else { return false }
-        usage.hold(change, of: client)
+    /// Takes a change of the bytes that a session holds; false, without taking it, when its client has too many.
+    func hold(_ change: Int, for session: PollSession) -> Bool {
+        guard usage.allows(change, of: session.network), session.held.change(by: change) else { return false }
+        usage.hold(change, of: session.network)
         return true
     }
 

@@ -1,3 +1,4 @@
+import HatoFirebase
 import HatoModel
 import HatoRPC
 import NIOCore
@@ -38,7 +39,8 @@ final class Upstream {
         let share = max(1, limits.authWiresMax / max(1, configuration.loops))
         let slowShare = share / 4 + (share > 1 && share < 4 ? 1 : 0)
         let auth = configuration.accounts == nil ? nil : links.auth
-        let ofAuth = ownBytes()
+        // An import is one call.
+        let ofAuth = HeldBytes(max: max(limits.callBytesMax / 4, 2 * limits.accounts.importBytesMax))
         sharedAuth = auth.map { wires($0, max: share - slowShare, ofAuth) }
         slowAuth = slowShare == 0 ? sharedAuth : auth.map { wires($0, max: slowShare, ofAuth) }
         namespaces = configuration.emulator.map { [administration] emulator in

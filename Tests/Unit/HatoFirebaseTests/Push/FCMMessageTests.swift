@@ -308,7 +308,8 @@ import Testing
         let token = RPCError.invalidArgument("to.tokens.0.token", reason: "invalid_token", "no")
         let details = request.response(to: token).json["error"]?["details"]?.array
         #expect(details?.first?["errorCode"] == "INVALID_ARGUMENT")
-        #expect(details?.last?["fieldViolations"]?.array?.first?["field"] == "message.token")
+        // A violation of a field would say that the token may be right.
+        #expect(details?.contains { $0["fieldViolations"] != nil } == false)
     }
 
     @Test func unknownNamesAreSaidAsGoogleDoes() {
