@@ -21,6 +21,7 @@ final class FakeMessages: Sendable {
         var followers: [Follower] = []
         var nodes: [String: JSONValue] = [:]
         var followCount = 0
+        var begunReads: [String] = []
         var reads: [String] = []
         var shallowReads: [String] = []
         var failure: RPCError?
@@ -70,7 +71,11 @@ final class FakeMessages: Sendable {
             return Empty()
         }
         router.handle(Messages.Get.self) { request, _ in
-            await holder.state.withLock { $0.gates[request.path.text] }?.pass()
+            let gate = holder.state.withLock { state in
+                state.begunReads.append(request.path.text)
+                return state.gates[request.path.text]
+            }
+            await gate?.pass()
             return try holder.state.withLock { state in
                 state.reads.append(request.path.text)
                 if request.shallow == true { state.shallowReads.append(request.path.text) }
@@ -210,6 +215,8 @@ final class FakeMessages: Sendable {
     func holdReads(of path: String, until gate: Gate) { holder.state.withLock { $0.gates[path] = gate } }
     /// Refuses reads; nil: answers them.
     func fail(with error: RPCError?) { holder.state.withLock { $0.failure = error } }
+    /// The paths whose reads have begun, also those that a gate holds.
+    var begunReads: [String] { holder.state.withLock { $0.begunReads } }
     /// The paths that were read, in order.
     var reads: [String] { holder.state.withLock { $0.reads } }
     /// Those of them that want no more than the keys of children.

@@ -191,7 +191,7 @@ import Testing
         let gate = Gate()
         notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
         notifier.messages.commit { _ in [change("m1", .created), unread("u2", 1)] }
-        try await eventually("it is being handled") { notifier.messages.reads.contains("/users/u1/name") }
+        try await eventually("it is being handled") { notifier.messages.begunReads.contains("/chats/c1/members") }
         let version = notifier.messages.commit { _ in [unread("u2", 0)] }
         try await eventually("it was read") {
             try store.snapshot().record(CursorRecord.self, CursorRecord.key("default"))?.version == version
@@ -213,7 +213,7 @@ import Testing
         let gate = Gate()
         notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
         notifier.messages.commit { _ in [change("m1", .created)] }
-        try await eventually("it is being handled") { notifier.messages.reads.contains("/users/u1/name") }
+        try await eventually("it is being handled") { notifier.messages.begunReads.contains("/chats/c1/members") }
         // Another user deletes it.
         let version = notifier.messages.commit { _ in [change("m1", .deleted, by: "u3")] }
         try await eventually("it was read") {
@@ -238,7 +238,7 @@ import Testing
         let gate = Gate()
         notifier.messages.holdReads(of: "/chats/c1/members", until: gate)
         notifier.messages.commit { _ in [change("m1", .created), unread("u2", 3)] }
-        try await eventually("it is being handled") { notifier.messages.reads.contains("/users/u1/name") }
+        try await eventually("it is being handled") { notifier.messages.begunReads.contains("/chats/c1/members") }
         let version = notifier.messages.commit { _ in [change("m1", .deleted)] }
         try await eventually("it was read") {
             try store.snapshot().record(CursorRecord.self, CursorRecord.key("default"))?.version == version
