@@ -7,6 +7,23 @@ enum PercentDecoding {
 
     /// The same for the bytes of a text.
     static func decode(_ bytes: Span<UInt8>, isForm: Bool = false) -> String? {
+        isPlain(bytes, isForm) ? text(bytes) : decodeCodes(bytes, isForm)
+    }
+
+    /// Whether nothing is to be decoded, nor to be refused: most texts, and the long ones (tokens).
+    private static func isPlain(_ bytes: Span<UInt8>, _ isForm: Bool) -> Bool {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte >= 0x80 || byte == UInt8(ascii: "%") || isForm && byte == UInt8(ascii: "+") { return false }
+        }
+        return true
+    }
+
+    private static func text(_ bytes: Span<UInt8>) -> String? {
+        bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) }
+    }
+
+    private static func decodeCodes(_ bytes: Span<UInt8>, _ isForm: Bool) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
         var index = 0

@@ -9,7 +9,8 @@ import Synchronization
 /// A peer that has connected.
 struct Peer: Sendable, Hashable {
     /// The IP address of its socket.
-    var address: String
+    let address: String
+    private let client: ClientAddress
     /// Whether it is a trusted proxy: it speaks for clients of other addresses.
     var isProxy = false
     /// Whether it is on this machine, and no trusted proxy: no limit of an address counts it. It may be a proxy that
@@ -17,6 +18,14 @@ struct Peer: Sendable, Hashable {
     var isLocal = false
     /// Whether its address has too many connections: its requests are refused.
     var isRefused = false
+
+    init(address: String, isProxy: Bool = false, isLocal: Bool = false, isRefused: Bool = false) {
+        (self.address, client) = (address, ClientAddress(address))
+        (self.isProxy, self.isLocal, self.isRefused) = (isProxy, isLocal, isRefused)
+    }
+
+    /// The client at an IP address for which the peer speaks: its own, unless it is a proxy.
+    func client(at address: String) -> ClientAddress { isProxy ? ClientAddress(address) : client }
 }
 
 /// Which clients the gateway serves: their addresses, the pages that they may come from, and what those of one address
@@ -90,7 +99,8 @@ final class ClientGate: Sendable {
         if !peer.isProxy, head.headers.contains(name: "x-forwarded-for") {
             notices.notice(.unnamedProxy, from: peer.address)
         }
-        let (key, site) = (ClientAddress(client).network, ClientAddress(client).ownSite)
+        let known = peer.client(at: client)
+        let (key, site) = (known.network, known.ownSite)
         let refusal: (reason: GatewayMetrics.Refusal, seconds: Int)? = load.withLock { load in
             if !peer.isLocal, let seconds = load.requestCame(from: key, site: site, at: Self.now) {
                 return (.requests, seconds)

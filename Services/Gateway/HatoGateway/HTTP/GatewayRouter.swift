@@ -47,7 +47,8 @@ final class GatewayRouter {
             return nil
         }
         let caller = RESTCaller(
-            configuration: configuration, upstream: upstream, held: held.of(address), address: address)
+            configuration: configuration, upstream: upstream, held: held.of(connection.peer.client(at: address)),
+            address: address)
         if let request = PushRequest(rest) { return PushExchange.exchange(request, caller, connection, on: loop) }
         if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         do {

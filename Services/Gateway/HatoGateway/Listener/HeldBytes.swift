@@ -40,7 +40,10 @@ final class HeldBytes {
     }
 
     /// The counter of the client at this IP address.
-    func of(_ address: String) -> HeldBytes { HeldBytes(totals, of: ClientAddress(address)) }
+    func of(_ address: String) -> HeldBytes { of(ClientAddress(address)) }
+
+    /// The counter of this client.
+    func of(_ client: ClientAddress) -> HeldBytes { HeldBytes(totals, of: client) }
 
     /// What all clients hold.
     var count: Int { totals.count }

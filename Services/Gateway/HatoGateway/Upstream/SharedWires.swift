@@ -5,8 +5,8 @@ import NIOCore
 
 /// The connections to a service over which the calls of single requests go, on one event loop.
 ///
-/// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not
-/// slow. None has an identity; each call has its own. A connection that is lost ends its calls with an error; the next
+/// A few connections are shared: the calls of one turn of the event loop go to the one with the fewest calls among
+/// those whose oldest call is not slow. None has an identity; each call has its own. A connection that is lost ends its calls with an error; the next
 /// call connects anew.
 ///
 /// A call without a response may be given up. Its connection gets no further calls then until that response comes, and
@@ -23,6 +23,8 @@ final class SharedWires {
     /// Bytes of calls that wait, with those of the other connections of the event loop.
     private let waiting: HeldBytes
     private var wires: [SharedWire] = []
+    /// The connection that got the last call: those of one turn of the event loop go out in one write.
+    private weak var gathering: SharedWire?
 
     /// - Parameters:
     ///   - max: connections.
@@ -66,6 +68,19 @@ final class SharedWires {
 
     private func wire() -> SharedWire {
         let now = NIODeadline.now()
+        if let gathering, !gathering.hasEnded, !gathering.isStuck, gathering.gathers, isPrompt(gathering, now) {
+            return gathering
+        }
+        let wire = leastLoaded(now)
+        gathering = wire
+        return wire
+    }
+
+    private func isPrompt(_ wire: SharedWire, _ now: NIODeadline) -> Bool {
+        wire.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000
+    }
+
+    private func leastLoaded(_ now: NIODeadline) -> SharedWire {
         // Calls that nothing gives up in time.
         for wire in wires { wire.giveUpOldest(at: now) }
         wires.removeAll(where: \.hasEnded)
@@ -73,7 +88,7 @@ final class SharedWires {
         // As many of these as of others.
         if stuck.count > wiresMax { stuck[0].close() }
         let usable = wires.filter { !$0.isStuck }
-        let prompt = usable.filter { $0.waited(at: now).nanoseconds < Int64(limits.slowCallMs) * 1_000_000 }
+        let prompt = usable.filter { isPrompt($0, now) }
         let best = prompt.min { $0.count < $1.count }
         if let best, best.count == 0 || usable.count >= wiresMax { return best }
         if usable.count < wiresMax {
@@ -121,6 +136,9 @@ private final class SharedWire: ForwardedWireOwner {
     }
 
     var count: Int { calls.count }
+
+    /// Whether calls wait for the end of this turn of the event loop, or for the socket.
+    var gathers: Bool { wire.map { $0.queuedBytes > 0 } ?? false }
 
     /// Whether the service has left a call without a response for too long.
     var isStuck: Bool { !givenUp.isEmpty }
