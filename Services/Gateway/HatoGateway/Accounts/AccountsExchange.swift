@@ -36,7 +36,6 @@ final class AccountsExchange: HTTPExchange {
     private let held: HeldBytes
     private var heldBytes = 0
     private var hasEnded = false
-    private var deadline: Scheduled<Void>?
     /// The call that is under way.
     private var underWay: SharedCall?
 
@@ -81,11 +80,10 @@ final class AccountsExchange: HTTPExchange {
             return respond(AccountResponse.outage())
         }
         params["from"] = .string(client.address)
-        limitTime(of: call)
+        connection.limitTime(timeMax(of: call))
         let text = JSONValue.object(params).encoded
         let made = router.wires(for: call).call(call.method, text, msMax: timeMax(of: call)) { [self] outcome in
             guard !hasEnded else { return }
-            deadline?.cancel()
             let result = outcome.flatMap { text in Self.value(of: text) }
             guard let step = exchange?.received(result) else { return }
             follow(step)
@@ -108,13 +106,10 @@ final class AccountsExchange: HTTPExchange {
         call.isImport ? router.limits.importCallMsMax : router.limits.authCallMsMax
     }
 
-    private func limitTime(of call: NativeCall) {
-        let time = TimeAmount.milliseconds(Int64(timeMax(of: call)))
-        deadline = router.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            guard let self, let response = self.exchange?.timedOut() else { return }
-            self.respond(response)
-            self.underWay?.giveUp()
-        }
+    func timeCame() {
+        guard let response = exchange?.timedOut() else { return }
+        respond(response)
+        underWay?.giveUp()
     }
 
     private func respond(_ response: AccountResponse) {
@@ -126,7 +121,6 @@ final class AccountsExchange: HTTPExchange {
 
     private func end() {
         hasEnded = true
-        deadline?.cancel()
         exchange = nil
         request.request.body = []
         held.release(heldBytes)

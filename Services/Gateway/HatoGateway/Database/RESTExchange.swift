@@ -29,7 +29,6 @@ final class RESTExchange: HTTPExchange {
     /// Bytes of the call that waits for its response.
     private var callBytes = 0
     private var hasEnded = false
-    private var deadline: Scheduled<Void>?
     /// Until when a query waits for its index.
     private var indexDeadline: NIODeadline?
 
@@ -57,7 +56,7 @@ final class RESTExchange: HTTPExchange {
             switch try request.start(body, as: identity, limits.rest) {
             case .answer(let answer): respond(answer)
             case .call(let operation):
-                limitTime()
+                connection.limitTime(request.timeoutMs ?? limits.callMsMax)
                 caller.upstream.prepare(request.database) { [self] in
                     if !hasEnded { call(operation) }
                 }
@@ -79,14 +78,7 @@ final class RESTExchange: HTTPExchange {
 
     func clientLeft() { end() }
 
-    private func limitTime() {
-        let time = TimeAmount.milliseconds(Int64(request.timeoutMs ?? limits.callMsMax))
-        deadline = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            guard let self else { return }
-            let error = self.request.timeoutMs == nil ? self.lostError : RESTErrors.timedOut
-            self.respond(self.request.error(error))
-        }
-    }
+    func timeCame() { respond(request.error(request.timeoutMs == nil ? lostError : RESTErrors.timedOut)) }
 
     /// What became of a call without a response. Clients repeat what is only unavailable: a write could be done twice.
     private var lostError: RESTError {
@@ -141,7 +133,6 @@ final class RESTExchange: HTTPExchange {
 
     private func end() {
         hasEnded = true
-        deadline?.cancel()
         dropBody()
     }
 }

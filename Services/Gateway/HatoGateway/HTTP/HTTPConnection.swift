@@ -57,7 +57,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private var protocols: ProtocolSwitch?
     /// Whether the request asks for a WebSocket, and has not ended.
     private var opensSocket = false
-    /// When the connection closes, unless something comes; nil: not by time.
+    /// When the connection closes, or the time of an exchange is over; nil: not by time.
     private var deadline: NIODeadline?
     /// Runs not later than the deadline, and then looks at it again: most deadlines are put off before they come.
     private var timer: (due: NIODeadline, task: Scheduled<Void>)?
@@ -256,6 +256,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    /// The exchange of a complete request gets `timeCame` after so many milliseconds, unless its response has begun.
+    func limitTime(_ milliseconds: Int) { if phase == .handling, hasRequestEnded { schedule(milliseconds) } }
+
     /// Bytes have come since so many requests had begun: a head that they begin must be complete in time.
     func bytesCame(after count: Int) {
         guard phase == .idle, !isHeadDue, requestCount == count else { return }
@@ -415,8 +418,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func timeCame() {
         timer = nil
-        guard let context, let deadline else { return }
-        if deadline > context.eventLoop.now { setTimer(deadline, context) } else { context.close(promise: nil) }
+        guard let context, let due = deadline else { return }
+        guard due <= context.eventLoop.now else { return setTimer(due, context) }
+        guard phase == .handling, hasRequestEnded, let exchange else { return context.close(promise: nil) }
+        deadline = nil
+        exchange.timeCame()
     }
 }
 

@@ -12,6 +12,8 @@ protocol HTTPExchange: AnyObject {
     func requestEnded()
     /// The client takes bytes again, or no more.
     func writabilityChanged(_ isWritable: Bool)
+    /// The time that it has given itself is over (`HTTPConnection.limitTime`).
+    func timeCame()
     /// The client has gone; nothing can be sent.
     func clientLeft()
     /// The gateway stops: what has no end by itself ends.
@@ -21,6 +23,7 @@ protocol HTTPExchange: AnyObject {
 extension HTTPExchange {
     var kind: RequestKind { .other }
     func writabilityChanged(_ isWritable: Bool) {}
+    func timeCame() {}
     func clientLeft() {}
     func gatewayStops() {}
 }

@@ -10,7 +10,6 @@ final class PushExchange: HTTPExchange {
     private let loop: any EventLoop
     private var body: [UInt8] = []
     private var hasEnded = false
-    private var deadline: Scheduled<Void>?
 
     private init(_ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
         (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
@@ -44,7 +43,7 @@ final class PushExchange: HTTPExchange {
         do throws(PushFault) {
             let call = try request.call(body, memoryMax: bodyBytesMax * Self.memoryPerByte)
             dropBody()
-            limitTime()
+            connection.limitTime(limits.callMsMax)
             self.call(call)
         } catch { respond(request.response(to: error)) }
     }
@@ -68,13 +67,9 @@ final class PushExchange: HTTPExchange {
         respond(request.response(to: error))
     }
 
-    private func limitTime() {
-        let time = TimeAmount.milliseconds(Int64(limits.callMsMax))
-        deadline = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            guard let self else { return }
-            let error = RPCError(.unavailable, reason: "connection_lost", "The notifier does not respond")
-            self.respond(self.request.response(to: error))
-        }
+    func timeCame() {
+        let error = RPCError(.unavailable, reason: "connection_lost", "The notifier does not respond")
+        respond(request.response(to: error))
     }
 
     private func respond(_ response: RESTAnswer) {
@@ -90,7 +85,6 @@ final class PushExchange: HTTPExchange {
 
     private func end() {
         hasEnded = true
-        deadline?.cancel()
         dropBody()
     }
 }
