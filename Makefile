@@ -78,7 +78,7 @@ format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
 
 bench: setup allocator ## the table of speed and memory, release build; BENCH="--only reads" for a part of it
-	export $(RELEASE_LIBRARIES); for product in hato-dev hato-gateway hato-bench; do \
+	export $(RELEASE_LIBRARIES); for product in hato-dev hato-gateway hato-messages hato-bench; do \
 	  $(SWIFT) build $(RELEASE_FLAGS) --package-path Benchmarks --product $$product || exit 1; done
 	"$$($(SWIFT) build -c release --package-path Benchmarks --show-bin-path)/hato-bench" $(BENCH)
 

@@ -27,20 +27,21 @@ struct GatewayBench: Sendable {
         let folder = try PushFolder()
         defer { folder.remove() }
         table.rows += try await TestStack.run([]) { stack in
-            let gateway = try GatewayProgram(before: stack, folder)
+            let gateway = try ServedProgram.gateway(before: stack, folder)
             var table = Table()
             try await requests(stack, gateway, &table)
             try await events(stack, gateway, &table)
             return table
         }.rows
         table.rows += try await TestStack.run([]) { stack in
-            try await GatewayMemoryBench(settings: settings, stack: stack, folder: folder).rows()
+            let messages = try await ServedProgram.messages(of: stack, folder)
+            return try await GatewayMemoryBench(stack: stack, messages: messages, folder: folder).rows()
         }.rows
     }
 
     // MARK: Requests
 
-    private func requests(_ stack: TestStack, _ gateway: GatewayProgram, _ table: inout Table) async throws {
+    private func requests(_ stack: TestStack, _ gateway: ServedProgram, _ table: inout Table) async throws {
         try await ReadBench(settings: settings, stack: stack).fill(Self.room)
         let token = try await stack.newUser().idToken
         let (native, web, settings) = (stack.configuration(.messages).port, gateway.port, settings)
@@ -126,7 +127,7 @@ struct GatewayBench: Sendable {
         return [Table.Row("native, in turn: \(what)", Window(mediansOf: native), unit), row]
     }
 
-    private func refreshes(_ stack: TestStack, _ gateway: GatewayProgram, _ table: inout Table) async throws {
+    private func refreshes(_ stack: TestStack, _ gateway: ServedProgram, _ table: inout Table) async throws {
         var sessions: [Auth.Session] = []
         for _ in 0..<128 { sessions.append(try await stack.newUser()) }
         let (native, web, settings, all) = (stack.configuration(.auth).port, gateway.port, settings, sessions)
@@ -152,7 +153,7 @@ struct GatewayBench: Sendable {
 
     // MARK: Events
 
-    private func events(_ stack: TestStack, _ gateway: GatewayProgram, _ table: inout Table) async throws {
+    private func events(_ stack: TestStack, _ gateway: ServedProgram, _ table: inout Table) async throws {
         let token = try await stack.newUser().idToken
         let (native, web) = (stack.configuration(.messages).port, gateway.port)
         let count = Self.listeners

@@ -4,16 +4,16 @@ import HatoTesting
 
 /// The memory of clients of a gateway that do nothing, and of those that never read.
 struct GatewayMemoryBench: Sendable {
-    /// Each takes two files of the gateway, which 20,000, a usual hard limit, must be enough for.
-    private static let idle = 7_500
+    private static let idle = 8_000
     private static let idleOverTLS = 2_000
     private static let silent = 20
     /// Written while the silent ones are connected.
     private static let silentBytes = 128 << 20
     private static let postBytes = 16 << 10
 
-    var settings: BenchSettings
+    /// Its auth is used.
     var stack: TestStack
+    var messages: ServedProgram
     var folder: PushFolder
 
     func rows() async throws -> Table {
@@ -31,7 +31,7 @@ struct GatewayMemoryBench: Sendable {
     // MARK: Idle
 
     private func idleRows(_ token: String) async throws -> [Table.Row] {
-        let gateway = try GatewayProgram(before: stack, folder)
+        let gateway = try ServedProgram.gateway(before: stack, messages: messages.address, folder)
         let bench = self
         return try await Blocking.run {
             // Memory that is allocated once does not belong to them.
@@ -43,12 +43,13 @@ struct GatewayMemoryBench: Sendable {
         }
     }
 
-    private static func listener(_ gateway: GatewayProgram, _ token: String, _ number: Int) throws -> RawSocket {
+    private static func listener(_ gateway: ServedProgram, _ token: String, _ number: Int) throws -> RawSocket {
         try GatewaySockets.listener(port: gateway.port, as: token, room: "quiet\(number % 100)")
     }
 
     private func overTLS(_ token: String) async throws -> [Table.Row] {
-        let gateway = try GatewayProgram(before: stack, folder, tls: (folder.certificate, folder.certificateKey))
+        let gateway = try ServedProgram.gateway(
+            before: stack, messages: messages.address, folder, tls: (folder.certificate, folder.certificateKey))
         let first = try await TLSListeners(50, port: gateway.port, folder, token)
         let before = try resident(gateway)
         let sockets = try await TLSListeners(Self.idleOverTLS, port: gateway.port, folder, token)
@@ -60,13 +61,13 @@ struct GatewayMemoryBench: Sendable {
 
     private struct Resident {
         var gateway: Int
-        var stack: Int
+        var messages: Int
     }
 
-    private func resident(_ gateway: GatewayProgram) throws -> Resident {
+    private func resident(_ gateway: ServedProgram) throws -> Resident {
         Resident(
             gateway: try ResidentMemory.bytes(of: gateway.processIdentifier),
-            stack: try ResidentMemory.bytes(of: stack.processIdentifier))
+            messages: try ResidentMemory.bytes(of: messages.processIdentifier))
     }
 
     private static func rows(_ what: String, _ after: Resident, since before: Resident, count: Int) -> [Table.Row] {
@@ -77,8 +78,8 @@ struct GatewayMemoryBench: Sendable {
                 value: Double(after.gateway - before.gateway) / Double(count) / 1_024, unit: "kB",
                 goals: [Goal(.value, .atMost(30))]),
             Table.Row(
-                what: "memory: services, \(what)", value: Double(after.stack - before.stack) / Double(count) / 1_024,
-                unit: "kB"),
+                what: "memory: messages, \(what)",
+                value: Double(after.messages - before.messages) / Double(count) / 1_024, unit: "kB"),
         ]
     }
 
@@ -91,9 +92,9 @@ struct GatewayMemoryBench: Sendable {
 
     /// Each room holds one child, which is written again and again.
     private func silentRows(_ kind: Silent, _ token: String) throws -> [Table.Row] {
-        let gateway = try GatewayProgram(before: stack, folder)
+        let gateway = try ServedProgram.gateway(before: stack, messages: messages.address, folder)
         let room = "silent-\(kind == .stream ? "streams" : "sockets")"
-        let writer = try RawSocket(port: stack.configuration(.messages).port, signedInWith: token)
+        let writer = try RawSocket(port: messages.port, signedInWith: token)
         defer { writer.close() }
         let silent = try (0..<Self.silent).map { _ in
             switch kind {
@@ -105,7 +106,7 @@ struct GatewayMemoryBench: Sendable {
         defer { for socket in silent { socket.close() } }
         let watches = [
             ("gateway", try MemoryWatch(gateway.processIdentifier)),
-            ("services", try MemoryWatch(stack.processIdentifier)),
+            ("messages", try MemoryWatch(messages.processIdentifier)),
         ]
         try write(to: room, writer)
         let written = "\(Self.silentBytes >> 20) MB"

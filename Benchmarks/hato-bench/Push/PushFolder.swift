@@ -47,7 +47,8 @@ struct PushFolder: Sendable {
         return path(name)
     }
 
-    private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+    /// The path of a file or folder of this name.
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
     private func write(_ text: String, to path: String) throws {
         let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
