@@ -61,7 +61,7 @@ import Testing
         "Tests/Unit/HatoRulesTests": ["HatoModel"],
         "Tests/Unit/HatoTreeTests": ["HatoModel", "HatoRules", "HatoTesting"],
         "Tests/Unit/HatoFirebaseTests": ["HatoModel"],
-        "Tests/Unit/HatoGatewayTests": ["HatoModel", "HatoRPC"],
+        "Tests/Unit/HatoGatewayTests": ["HatoFirebase", "HatoModel", "HatoRPC"],
         "Tests/Unit/HatoIdentityTests": ["HatoModel", "HatoTesting"],
         "Tests/Unit/HatoMessagesTests": [
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",

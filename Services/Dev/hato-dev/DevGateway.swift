@@ -37,7 +37,7 @@ extension DevStack.Parts {
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.requests, dividedBy: 8).value(in: plan)
         (configuration.limits.heldBytesMax, configuration.limits.callBytesMax) = (bytes, bytes)
-        configuration.limits.heldBytesPerAddressMax = bytes
+        (configuration.limits.heldBytesPerAddressMax, configuration.limits.pollBytesPerAddressMax) = (bytes, bytes)
         (configuration.limits.untakenBytesMax, configuration.limits.untakenBytesPerAddressMax) = (bytes, bytes)
         let server = try await GatewayServer.start(configuration, logger: logger("gateway"))
         start.beforeScrape { await server.refreshFigures() }

@@ -22,8 +22,12 @@ public struct GatewayLimits: Limits {
     public var untakenBytesMax = 256 << 20
     /// The part of them of clients of one address.
     public var untakenBytesPerAddressMax = 64 << 20
-    /// Milliseconds for which the clients of an address may leave more than that untaken.
+    /// Milliseconds for which a peer may take nothing while its address has left too much untaken.
+    public var stalledPeerMsMax = 1_000
+    /// Milliseconds over which such a peer must take `stalledPeerBytesPerSecond` on average.
     public var untakenMsMax = 10_000
+    /// Bytes that a peer takes in a second which is only slow.
+    public var stalledPeerBytesPerSecond = 32 << 10
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections to auth, of all event loops together; at least one for each.
@@ -76,6 +80,14 @@ public struct GatewayLimits: Limits {
     /// The limits of a gateway that says nothing of them.
     public init() {}
 
+    /// Of `callBytesMax`, those of calls of messages: at least one call fits, or it could never be made.
+    var messagesCallBytesMax: Int { max(callBytesMax / 2, session.callBytesMax) }
+    /// The same of auth. An import is one call: whatever is escaped in it, it fits.
+    var authCallBytesMax: Int {
+        let body = max(accounts.importBytesMax, accounts.bodyBytesMax)
+        return max(callBytesMax / 4, min(2 * body, session.callBytesMax))
+    }
+
     public static let all: [Limit<GatewayLimits>] = [
         Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
         Limit(
@@ -112,14 +124,22 @@ public struct GatewayLimits: Limits {
             "the part of them that one address takes, of IPv6 its /64, and four times as much a /48"),
         Limit(
             "untaken-bytes-max", \.untakenBytesMax, 1 << 20...1 << 36,
-            "bytes that clients have not taken, of all event loops together; with more, addresses with more than an "
-                + "equal share get nothing from services"),
+            "bytes that clients have not taken, of all event loops together; with more, the addresses with most get "
+                + "nothing from services, of IPv6 those of a /48 together"),
         Limit(
             "untaken-bytes-per-address-max", \.untakenBytesPerAddressMax, 1 << 18...1 << 36,
-            "the part of them of one address, of IPv6 its /64, beyond which it gets nothing from services"),
+            "the part of them of one address, of IPv6 its /64, and four times as much of a /48, beyond which it gets "
+                + "nothing from services"),
+        Limit(
+            "stalled-peer-ms-max", \.stalledPeerMsMax, 1...3_600_000,
+            "milliseconds without any progress after which such an address loses connections, those with the most "
+                + "bytes first"),
         Limit(
             "untaken-ms-max", \.untakenMsMax, 1...3_600_000,
-            "milliseconds after which an address that still gets nothing loses the connections with the most bytes"),
+            "milliseconds after which it also loses connections that take too little"),
+        Limit(
+            "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, 1...1 << 30,
+            "bytes that a connection takes in a second, on average over that time, that is only slow"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit(
             "auth-wires-max", \.authWiresMax, 1...4_096,

@@ -1,8 +1,8 @@
-import NIOCore
+package import NIOCore
 
 /// How much of what was sent the peer's kernel has acknowledged: the one count that grows steadily while a peer reads
 /// slowly. What our own kernel accepts grows in steps of megabytes, many seconds apart.
-enum AcknowledgedBytes {
+package enum AcknowledgedBytes {
     /// The beginning of `struct tcp_info` as Linux lays it out (linux/tcp.h); the declaration of the C library ends
     /// earlier. A kernel that knows less leaves the rest at zero.
     private struct Counts: Sendable {
@@ -25,7 +25,7 @@ enum AcknowledgedBytes {
     }
 
     /// Since the connection began, with what TLS adds; called on the event loop. Nil where the system does not say.
-    static func of(_ channel: any Channel) -> Int? {
+    package static func of(_ channel: any Channel) -> Int? {
         #if os(Linux)
             guard let socket = channel as? any SocketOptionProvider else { return nil }
             var count: UInt64 = 0

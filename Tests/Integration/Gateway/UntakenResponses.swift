@@ -7,10 +7,11 @@ import Testing
 struct UntakenResponses {
     private static let rules: JSONValue = ["rules": [".read": true, ".write": true]]
 
-    /// - Parameter stoppedMsMax: of an address with much untaken.
-    private static func limits(stoppedMsMax: Int) -> [String] {
+    /// - Parameter stalledMsMax: of an address with much untaken.
+    private static func limits(stalledMsMax: Int) -> [String] {
         [
-            "--metrics-port", "0", "--untaken-bytes-per-address-max", "1048576", "--untaken-ms-max", "\(stoppedMsMax)",
+            "--metrics-port", "0", "--untaken-bytes-per-address-max", "1048576", "--stalled-peer-ms-max",
+            "\(stalledMsMax)", "--untaken-ms-max", "3600000",
         ]
     }
 
@@ -40,14 +41,19 @@ struct UntakenResponses {
     }
 
     @Test func anAddressThatTakesWhatItHasGoesOn() async throws {
-        try await GatewayStack.run(rules: Self.rules, Self.limits(stoppedMsMax: 3_600_000)) { stack in
+        try await GatewayStack.run(rules: Self.rules, Self.limits(stalledMsMax: 3_600_000)) { stack in
             try Self.writeLargeValue(stack)
             let other = try FirebaseSocket(stack)
             _ = try other.message()
             let reader = try PlainSocket(stack.gateway.address)
             try reader.send(Self.request("/large.json"))
             let stopped = try Self.wait(for: 503, of: "/small.json", stack)
-            #expect(stopped.headers["retry-after"] == "1" && stopped.json == nil)
+            #expect(stopped.headers["retry-after"] == "1" && stopped.json?["error"] == "Service unavailable")
+            // SDKs keep their user.
+            let lookUp = try HTTPResponseText.of(
+                "POST /identitytoolkit.googleapis.com/v1/accounts:lookup?key=k", body: "{}",
+                on: PlainSocket(stack.gateway.address))
+            #expect(lookUp.status == 503 && lookUp.json == nil)
             // Nothing of services, but what the gateway says by itself.
             let health = try HTTPResponseText.of("GET /healthz", on: PlainSocket(stack.gateway.address))
             #expect(health.status == 200)
@@ -63,7 +69,7 @@ struct UntakenResponses {
     }
 
     @Test func aPeerThatNeverReadsStopsNoOtherForEver() async throws {
-        try await GatewayStack.run(rules: Self.rules, Self.limits(stoppedMsMax: 5_000)) { stack in
+        try await GatewayStack.run(rules: Self.rules, Self.limits(stalledMsMax: 2_000)) { stack in
             try Self.writeLargeValue(stack)
             // One of each kind; none of them reads on.
             let socket = try FirebaseSocket(stack)

@@ -32,9 +32,12 @@ final class AccountsRouter {
 
     /// The response to OPTIONS; nil where the path is none of the account dialect.
     func preflight(_ head: HTTPRequestHead) -> HTTPResponse? {
-        guard AccountPaths(isEmulator: emulator != nil).contain(head) else { return nil }
+        guard serves(head) else { return nil }
         return HTTPResponse(AccountResponse.preflight(RESTHead(head)))
     }
+
+    /// Whether the request is one of the account dialect.
+    func serves(_ head: HTTPRequestHead) -> Bool { AccountPaths(isEmulator: emulator != nil).contain(head) }
 
     /// The exchange of a request; nil where the path is none of the account dialect.
     func exchange(

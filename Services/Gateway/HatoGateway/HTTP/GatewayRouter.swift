@@ -42,8 +42,8 @@ final class GatewayRouter {
             connection.respond(target.refusal(head, upstream.links))
             return nil
         }
-        guard !connection.isStopped else {
-            connection.respond(.clientIsStopped)
+        if connection.isStopped {
+            connection.respond(refusalOfStopped(head, rest))
             return nil
         }
         let caller = RESTCaller(
@@ -60,6 +60,13 @@ final class GatewayRouter {
             connection.respond(HTTPResponse(error.response(omitsBody: rest.omitsBody)))
             return nil
         }
+    }
+
+    /// To a request of a client that has not taken what it has (`UntakenShares`): what is said when a service is away.
+    private func refusalOfStopped(_ head: HTTPRequestHead, _ rest: RESTHead) -> HTTPResponse {
+        if let request = PushRequest(rest) { return HTTPResponse(request.response(to: PushFault.busy)) }
+        if let accounts, accounts.serves(head) { return .clientIsStopped }
+        return HTTPResponse(RESTErrors.unavailable.response(omitsBody: rest.omitsBody))
     }
 }
 

@@ -1,3 +1,4 @@
+import HatoRPC
 import NIOCore
 
 /// The connections of one event loop that hold bytes for their peers, and what follows from it: which clients get
@@ -23,13 +24,16 @@ final class OutputWatch {
     }
 
     /// Whether the connections to services are not read for this client.
-    func isStopped(_ client: String) -> Bool { budget.isStopped(client) }
+    func isStopped(_ client: ClientAddress) -> Bool { budget.isStopped(client) }
 
     func changed(_ output: UntakenOutput, to bytes: Int) {
         holders[output.number] = bytes > 0 ? output : nil
-        let holder = UntakenShares.Holder(loop: loopState.peers.index, number: output.number)
-        if budget.changed(holder, of: output.client, to: bytes) { reportChange() }
+        if budget.changed(holder(output), of: output.client, to: bytes) { reportChange() }
         planLook()
+    }
+
+    private func holder(_ output: UntakenOutput) -> UntakenShares.Holder {
+        UntakenShares.Holder(loop: loopState.peers.index, number: output.number)
     }
 
     private func reportChange() {
@@ -48,6 +52,9 @@ final class OutputWatch {
         for output in Array(holders.values) { output.look() }
         planLook()
         guard budget.stopsClients else { return }
+        for output in holders.values where output.isStopped {
+            budget.looked(at: holder(output), taken: output.takenBytes)
+        }
         let (hasChanged, overdue) = budget.review()
         if hasChanged { reportChange() }
         for holder in overdue where holder.loop == loopState.peers.index {

@@ -1,3 +1,4 @@
+import HatoRPC
 import NIOCore
 import Synchronization
 
@@ -12,7 +13,9 @@ final class UntakenBytes: Sendable {
             UntakenShares(
                 UntakenShares.Limits(
                     bytesMax: limits.untakenBytesMax, perClientMax: limits.untakenBytesPerAddressMax,
-                    stoppedMsMax: limits.untakenMsMax)))
+                    progress: UntakenProgress.Limits(
+                        stalledMsMax: limits.stalledPeerMsMax, slowMsMax: limits.untakenMsMax,
+                        bytesPerSecondMin: limits.stalledPeerBytesPerSecond))))
     }
 
     /// Of all clients.
@@ -22,19 +25,23 @@ final class UntakenBytes: Sendable {
     var stopsClients: Bool { stoppedCount.load(ordering: .relaxed) > 0 }
 
     /// Whether the connections to services are not read for this client.
-    func isStopped(_ client: String) -> Bool { stopsClients && shares.withLock { $0.isStopped(client) } }
+    func isStopped(_ client: ClientAddress) -> Bool { stopsClients && shares.withLock { $0.isStopped(client) } }
 
     /// A connection has so many bytes that its peer has not taken. Returns whether a client was stopped, or may go on.
-    func changed(_ holder: UntakenShares.Holder, of client: String, to bytes: Int) -> Bool {
+    func changed(_ holder: UntakenShares.Holder, of client: ClientAddress, to bytes: Int) -> Bool {
         change { $0.changed(holder, of: client, to: bytes, at: Self.now) }
+    }
+
+    /// The peer of a connection of a client that is stopped has taken so many bytes (`UntakenShares.looked`).
+    func looked(at holder: UntakenShares.Holder, taken: Int) {
+        shares.withLock { $0.looked(at: holder, taken: taken, at: Self.now) }
     }
 
     /// Looks at all clients again. Returns whether one was stopped, or may go on, and the connections that are to be
     /// closed.
     func review() -> (hasChanged: Bool, overdue: [UntakenShares.Holder]) {
-        let now = Self.now
-        let hasChanged = change { $0.review(at: now) }
-        return (hasChanged, shares.withLock { $0.overdue(at: now) })
+        let hasChanged = change { $0.review(at: Self.now) }
+        return (hasChanged, shares.withLock { $0.overdue() })
     }
 
     private func change(_ body: (inout sending UntakenShares) -> Bool) -> Bool {

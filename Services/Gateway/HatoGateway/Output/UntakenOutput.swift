@@ -15,7 +15,7 @@ final class UntakenOutput: ChannelDuplexHandler {
     /// The IP address of the client.
     private(set) var address: String
     /// The client for which it counts.
-    private(set) var client: String
+    private(set) var client: ClientAddress
     private var context: ChannelHandlerContext?
     private var bytes = 0
 
@@ -23,7 +23,7 @@ final class UntakenOutput: ChannelDuplexHandler {
     init(_ watch: OutputWatch, from address: String) {
         (self.watch, self.address) = (watch, address)
         number = watch.newNumber()
-        client = ClientAddress(address).network
+        client = ClientAddress(address)
     }
 
     /// Its next bytes are for the client at this address: a proxy speaks for many.
@@ -31,7 +31,7 @@ final class UntakenOutput: ChannelDuplexHandler {
         guard address != self.address else { return }
         set(0)
         self.address = address
-        client = ClientAddress(address).network
+        client = ClientAddress(address)
         look()
     }
 
@@ -65,6 +65,10 @@ final class UntakenOutput: ChannelDuplexHandler {
         guard let channel = context?.channel else { return }
         set((try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
     }
+
+    /// What the peer has taken, counted from any number; only differences between two looks matter, of a connection
+    /// that gets nothing between them.
+    var takenBytes: Int { context.flatMap { AcknowledgedBytes.of($0.channel) } ?? -bytes }
 
     /// Closes the connection at once, also one that speaks TLS.
     func close() { context?.close(promise: nil) }

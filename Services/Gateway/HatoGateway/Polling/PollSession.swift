@@ -32,8 +32,7 @@ final class PollSession: NamedSession {
     private let password: String
     private let loopState: LoopState
     private let client: SessionClient
-    /// Of the client (`ClientAddress`).
-    let network: String
+    let address: ClientAddress
     /// Its share of what all clients hold.
     let held: HeldBytes
     private let session: ClientSession
@@ -64,7 +63,7 @@ final class PollSession: NamedSession {
         (secret, id) = (SessionSecret(place), SessionSecret(place))
         guard let secrets = PollScript.Secrets(id: id.text, password: password) else { return nil }
         (self.loopState, self.client, self.password) = (loopState, client, password)
-        network = ClientAddress(client.address).network
+        address = ClientAddress(client.address)
         held = loopState.held.of(client.address)
         session = ClientSession(loopState, client, secret: secret)
         let limits = loopState.configuration.limits.polls
@@ -288,7 +287,7 @@ final class PollSession: NamedSession {
         guard !hasEnded else { return }
         sendOutgoing()
         session.setOutput(
-            isPaused: !polls.wantsOutput(besides: untakenBytes) || loopState.output.isStopped(network))
+            isPaused: !polls.wantsOutput(besides: untakenBytes) || loopState.output.isStopped(address))
         if inbox.isEmpty, transport.wantsSocketInput {
             for (number, socket) in sockets where socket.unreportedBytes > 0 {
                 socket.handle.wasHandled(socket.unreportedBytes)

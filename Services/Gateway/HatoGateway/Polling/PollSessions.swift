@@ -1,3 +1,4 @@
+import HatoRPC
 import NIOCore
 
 /// The polling sessions of one event loop, and what each address has of them.
@@ -19,7 +20,7 @@ final class PollSessions {
     /// A new session; nil when there are too many.
     func begin(_ client: SessionClient, callback: Int) -> PollSession? {
         guard !isLeaving, let session = PollSession(loopState, client, callback: callback),
-            usage.begin(session.network)
+            usage.begin(session.address.network)
         else { return nil }
         sessions[session.place] = session
         loopState.sessions.insert(session)
@@ -41,16 +42,16 @@ final class PollSessions {
         sessions[session.place] = nil
         loopState.sessions.remove(session)
         loopState.metrics.pollingSessionsChanged(by: -1)
-        if session.hasPlace { usage.end(session.network) }
+        if session.hasPlace { usage.end(session.address.network) }
     }
 
     /// A socket takes the session over: it polls no more.
-    func handedOver(_ session: PollSession) { usage.end(session.network) }
+    func handedOver(_ session: PollSession) { usage.end(session.address.network) }
 
     /// Takes a change of the bytes that a session holds; false, without taking it, when its client has too many.
     func hold(_ change: Int, for session: PollSession) -> Bool {
-        guard usage.allows(change, of: session.network), session.held.change(by: change) else { return false }
-        usage.hold(change, of: session.network)
+        guard usage.allows(change, of: session.address.network), session.held.change(by: change) else { return false }
+        usage.hold(change, of: session.address.network)
         return true
     }
 

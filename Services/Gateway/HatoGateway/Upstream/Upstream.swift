@@ -26,7 +26,7 @@ final class Upstream {
         let limits = configuration.limits
         (self.links, self.limits) = (links, limits)
         // A service that is away keeps no bytes from the calls of others.
-        let waiting = HeldBytes(max: limits.callBytesMax / 2)
+        let waiting = HeldBytes(max: limits.messagesCallBytesMax)
         func wires(_ link: ServiceLink, max: Int, _ waiting: HeldBytes) -> SharedWires {
             SharedWires(link, on: loop, max: max, limits, waiting)
         }
@@ -39,8 +39,7 @@ final class Upstream {
         let share = max(1, limits.authWiresMax / max(1, configuration.loops))
         let slowShare = share / 4 + (share > 1 && share < 4 ? 1 : 0)
         let auth = configuration.accounts == nil ? nil : links.auth
-        // An import is one call.
-        let ofAuth = HeldBytes(max: max(limits.callBytesMax / 4, 2 * limits.accounts.importBytesMax))
+        let ofAuth = HeldBytes(max: limits.authCallBytesMax)
         sharedAuth = auth.map { wires($0, max: share - slowShare, ofAuth) }
         slowAuth = slowShare == 0 ? sharedAuth : auth.map { wires($0, max: slowShare, ofAuth) }
         namespaces = configuration.emulator.map { [administration] emulator in

@@ -52,6 +52,7 @@ enum GatewaySettings {
         "call-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
         "untaken-bytes-max": MemoryDerivation(.requests, dividedBy: 2),
         "untaken-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 8),
+        "poll-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 12),
     ]
 
     private static let trustedProxies = Setting(
