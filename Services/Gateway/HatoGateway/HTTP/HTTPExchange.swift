@@ -52,7 +52,8 @@ struct HTTPResponse {
 }
 
 extension HTTPResponse {
-    /// To account operations of a client that has not taken what it has (`UntakenShares`). SDKs keep their user: no JSON.
+    /// To account operations of a client that has not taken what it has (`UntakenShares`). SDKs keep their user: no
+    /// JSON.
     static var clientIsStopped: HTTPResponse {
         var response = HTTPResponse.text(
             .serviceUnavailable, "Responses to this address are not read; read them, and try again.\n")
