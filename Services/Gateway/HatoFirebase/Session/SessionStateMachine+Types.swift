@@ -88,6 +88,8 @@ public enum SessionEnd: Sendable, Hashable {
     case unreadableResult
     /// The client sent what is no message.
     case unreadableMessage(String)
+    /// The client sent bytes that are no UTF-8, and no number to respond to.
+    case notUTF8
     /// The client sent something before the hello.
     case tooEarly
     /// The client sent more requests than a session may have.

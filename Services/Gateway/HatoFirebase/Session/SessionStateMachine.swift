@@ -99,7 +99,7 @@ public struct SessionStateMachine: Sendable {
         do { message = try SessionMessage(received, limits) } catch {
             switch error {
             case .refused(let number, let status): respondInTurn(ServerText.response(number, status))
-            case .unreadable(let problem): close(.unreadableMessage(problem))
+            case .unreadable(let problem): close(received.isText ? .unreadableMessage(problem) : .notUTF8)
             }
             return
         }

@@ -15,7 +15,8 @@ public struct FrameAssembler: Sendable {
     private var missing = 0
     /// The frame whose parts come.
     private var frame: MessageCollector
-    private var isFrameSplit = false
+    /// Whether the next frame goes on with the one before (RFC 6455 §5.4).
+    public private(set) var isFrameSplit = false
 
     /// - Parameter messageBytesMax: bytes of one message; a larger one becomes `oversized`.
     public init(messageBytesMax: Int = 16 << 20) {

@@ -6,6 +6,12 @@ public enum ReceivedMessage: Sendable, Hashable {
     /// searched, so that it gets a response (spec realtime-database §8.2).
     case oversized(start: [UInt8], end: [UInt8])
 
+    /// Whether all of it is UTF-8, as far as it was kept: one that is too large is cut anywhere.
+    var isText: Bool {
+        guard case .whole(let bytes) = self else { return true }
+        return String(validating: bytes, as: UTF8.self) != nil
+    }
+
     /// What each message takes in memory besides its text. Without it, empty messages would count nothing.
     static let besidesBytes = 64
 

@@ -3,7 +3,6 @@ import HatoIdentity
 import HatoModel
 import HatoRPC
 import NIOCore
-import NIOWebSocket
 
 /// One session that began with polls: the requests of its client, the session, and the socket that may take it over.
 ///
@@ -56,6 +55,8 @@ final class PollSession: NamedSession {
     /// Nothing more comes from the session, but the client may not know it yet.
     private var isClosed = false
     private var hasEnded = false
+    /// What a socket of it is closed with.
+    private var socketEnd = SocketEnd.notNeeded
 
     init?(_ loopState: LoopState, _ client: SessionClient, callback: Int) {
         let place = loopState.sessions.newPlace(on: loopState.peers.index)
@@ -159,7 +160,7 @@ final class PollSession: NamedSession {
         guard !hasEnded else { return }
         if transport.socket != nil {
             session.sendAway()
-            closeSockets(.goingAway)
+            closeSockets(.stopping)
         } else {
             session.end()
             close()
@@ -184,7 +185,7 @@ final class PollSession: NamedSession {
         feedPolls(.left)
         for poll in parked { poll.reply.respond(PollScript.close) }
         parked = []
-        closeSockets(.normalClosure)
+        closeSockets(socketEnd)
         for timer in timers.values { timer.cancel() }
         timers = [:]
         (inbox, inboxBytes) = ([], 0)
@@ -227,7 +228,7 @@ final class PollSession: NamedSession {
             case .handOver: handOver()
             case .closeSocket(let socket):
                 sendOutgoing()
-                sockets.removeValue(forKey: socket)?.handle.close(.normalClosure)
+                sockets.removeValue(forKey: socket)?.handle.close(socketEnd)
             case .end(let reason):
                 loopState.closed(reason)
                 end()
@@ -248,9 +249,9 @@ final class PollSession: NamedSession {
         outgoing.messages = []
     }
 
-    private func closeSockets(_ code: WebSocketErrorCode) {
+    private func closeSockets(_ end: SocketEnd) {
         sendOutgoing()
-        for socket in sockets.values { socket.handle.close(code) }
+        for socket in sockets.values { socket.handle.close(end) }
         sockets = [:]
     }
 
@@ -272,6 +273,7 @@ final class PollSession: NamedSession {
         guard !isClosed else { return }
         guard inboxBytes <= limits.untakenBytesMax else {
             loopState.closed(TransportSwitch.End.tooMuch)
+            socketEnd = .busy
             return end()
         }
         inbox.append(message)
@@ -297,7 +299,10 @@ final class PollSession: NamedSession {
         let parkedBytes = parked.reduce(0) { $0 + $1.content.bytes }
         let bytes = polls.heldBytes + inboxBytes + transport.heldBytes + parkedBytes
         if bytes != heldBytes {
-            guard loopState.polls.hold(bytes - heldBytes, for: self) else { return end() }
+            guard loopState.polls.hold(bytes - heldBytes, for: self) else {
+                socketEnd = .busy
+                return end()
+            }
             heldBytes = bytes
         }
     }
@@ -330,7 +335,8 @@ extension PollSession: ClientSessionOwner {
 
     func sessionTurned(_ session: ClientSession) { settle() }
 
-    func sessionClosed(_ session: ClientSession) {
+    func session(_ session: ClientSession, closedFor end: SessionEnd) {
+        socketEnd = .ofSession(end)
         session.end()
         close()
     }

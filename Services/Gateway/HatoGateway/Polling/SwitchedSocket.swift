@@ -1,6 +1,5 @@
 import HatoFirebase
 import NIOCore
-import NIOWebSocket
 
 /// A WebSocket that takes a polling session over (spec realtime-database §8.9 e), on the event loop of the socket; the
 /// session may belong to another one.
@@ -18,7 +17,7 @@ final class SwitchedSocket: SocketOwner {
         /// So many bytes of messages are handled.
         func wasHandled(_ bytes: Int) { perform { $0.wasHandled(bytes) } }
 
-        func close(_ code: WebSocketErrorCode) { perform { $0.socket?.close(code) } }
+        func close(_ end: SocketEnd) { perform { $0.socket?.close(end) } }
 
         /// The session is none that a socket can take over.
         func refuse() { perform { $0.refuse() } }
@@ -107,7 +106,7 @@ final class SwitchedSocket: SocketOwner {
         for action in TransportSwitch.refusal(of: number, host) {
             switch action {
             case .sendOnSocket(_, let message): socket?.send(message)
-            case .closeSocket: socket?.close(.normalClosure)
+            case .closeSocket: socket?.close(.notNeeded)
             default: break
             }
         }

@@ -20,7 +20,7 @@ protocol ClientSessionOwner: AnyObject {
     /// What came together has been handled: all is sent, and `wantsInput` may have changed.
     func sessionTurned(_ session: ClientSession)
     /// The session is closed, and sends nothing more.
-    func sessionClosed(_ session: ClientSession)
+    func session(_ session: ClientSession, closedFor end: SessionEnd)
 }
 
 /// One session of a client, above any transport: the state machine, its connection to messages and its timers, all on
@@ -106,7 +106,7 @@ final class ClientSession {
             case .cancel(let timer): timers.removeValue(forKey: timer)?.cancel()
             case .close(let reason):
                 loopState.closed(reason)
-                owner?.sessionClosed(self)
+                owner?.session(self, closedFor: reason)
             }
         }
     }

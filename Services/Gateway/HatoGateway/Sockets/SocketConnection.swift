@@ -47,6 +47,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     /// Whether something was written since the last flush.
     private var needsFlush = false
     private var hasEnded = false
+    /// The close frame was sent; what still comes is read and dropped.
+    private var isLingering = false
 
     /// - Parameters:
     ///   - head: the request for it.
@@ -79,6 +81,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         end()
+        releaseHeld()
         if loopState.sockets.removeValue(forKey: ObjectIdentifier(self)) != nil {
             loopState.metrics.socketsChanged(by: -1)
         }
@@ -94,7 +97,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         // Behind a wrong frame the decoder takes nothing: what still comes is read for the client to get the code.
         if hasEnded, error is ByteToMessageDecoderError { return }
         guard !hasEnded, let error = error as? NIOWebSocketError else { return context.close(promise: nil) }
-        close(error == .invalidFrameLength ? .messageTooLarge : .protocolError)
+        close(error == .invalidFrameLength ? .tooLong : .wrongFrame)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -114,17 +117,23 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
-        guard !hasEnded else { return }
-        guard frame.maskKey != nil else { return close(.protocolError) }
+        guard !hasEnded else {
+            if isLingering, frame.opcode == .connectionClose { context.close(promise: nil) }
+            return
+        }
+        // Bits of extensions, of which none was agreed on.
+        guard frame.maskKey != nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return close(.wrongFrame) }
         var payload = frame.unmaskedData
         switch frame.opcode {
         case .text, .continuation:
+            guard (frame.opcode == .text) != frames.isFrameSplit else { return close(.wrongFrame) }
             let bytes = payload.readBytes(length: payload.readableBytes) ?? []
             defer { hold() }
             if let message = frames.received(bytes[...], isLast: frame.fin) { owner.socketReceived(message) }
         case .ping, .pong: break
-        case .connectionClose: return close(.normalClosure)
-        default: return close(.unacceptableData)
+        case .connectionClose: return close(SocketEnd(closedWith: payload))
+        case .binary: return close(.noText)
+        default: return close(.wrongFrame)
         }
         health.frameEnded(heldBytes: frames.heldBytes)
         setInput()
@@ -165,14 +174,25 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     /// The gateway stops.
     func leave() { if !hasEnded { owner.gatewayStops() } }
 
-    func close(_ code: WebSocketErrorCode) {
-        guard let context else { return }
+    /// The client gets the code and the reason; the first call counts.
+    func close(_ end: SocketEnd) {
+        guard let context, !isLingering else { return }
         var data = ByteBuffer()
-        data.write(webSocketErrorCode: code)
+        data.write(webSocketErrorCode: end.code)
+        data.writeString(end.reason)
         context.writeAndFlush(
             wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
-        context.close(promise: nil)
+        guard end.lingers else { return context.close(promise: nil) }
+        isLingering = true
+        self.end()
+        if isInputPaused { context.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
+            self?.context?.close(promise: nil)
+        }
     }
+
+    /// Milliseconds in which a client must close behind the close frame.
+    private static let lingeringMs: Int64 = 2_000
 
     // MARK: Pings
 
@@ -191,7 +211,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
             case .silent:
                 self.end()
                 return context.close(promise: nil)
-            case .tooSlow: return self.close(.policyViolation)
+            case .tooSlow: return self.close(.tooSlow)
             case .alive: break
             }
             // Behind what the client does not take, it would be of no use.
@@ -207,9 +227,11 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     /// Parts of a message that is not complete, and what the service does not take.
     private func hold() {
-        guard !hasEnded else { return }
-        let bytes = frames.heldBytes + health.frameBytes + owner.queuedBytes
-        guard held.change(by: bytes - heldBytes) else { return close(.unexpectedServerError) }
+        guard !hasEnded || isLingering else { return }
+        let bytes = frames.heldBytes + health.frameBytes + (hasEnded ? 0 : owner.queuedBytes)
+        guard held.change(by: bytes - heldBytes) else {
+            return isLingering ? context?.close(promise: nil) ?? () : close(.busy)
+        }
         heldBytes = bytes
     }
 
@@ -236,8 +258,13 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         record = nil
         ping?.cancel()
         ping = nil
+        frames = FrameAssembler(messageBytesMax: 0)
+        releaseHeld()
+        owner.socketEnded()
+    }
+
+    private func releaseHeld() {
         held.release(heldBytes)
         heldBytes = 0
-        owner.socketEnded()
     }
 }

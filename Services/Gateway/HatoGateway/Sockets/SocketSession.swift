@@ -18,12 +18,12 @@ final class SocketSession: NamedSession {
         session = ClientSession(loopState, client, secret: secret)
     }
 
-    func wasReplaced() { close() }
+    func wasReplaced() { close(.notNeeded) }
 
     /// The session ends at once: a connection with TLS waits for its client, which may be dead.
-    private func close() {
+    private func close(_ end: SocketEnd) {
         session.end()
-        socket?.close(.normalClosure)
+        socket?.close(end)
     }
 }
 
@@ -50,7 +50,7 @@ extension SocketSession: SocketOwner {
 
     func gatewayStops() {
         session.sendAway()
-        socket?.close(.goingAway)
+        socket?.close(.stopping)
     }
 }
 
@@ -59,5 +59,5 @@ extension SocketSession: ClientSessionOwner {
 
     func sessionTurned(_ session: ClientSession) { socket?.turned() }
 
-    func sessionClosed(_ session: ClientSession) { close() }
+    func session(_ session: ClientSession, closedFor end: SessionEnd) { close(.ofSession(end)) }
 }
