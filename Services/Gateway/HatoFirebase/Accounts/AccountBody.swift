@@ -14,13 +14,18 @@ struct AccountBody: Sendable, Hashable, SecretHolder {
         self.path = path
     }
 
+    /// - Parameter bytesMax: how many bytes the body may have.
+    static func tooLong(bytesMax: Int) -> AuthFault {
+        .invalidArgument("Request payload size exceeds the limit: \(bytesMax) bytes.")
+    }
+
     /// No body is an empty object. Throws `AuthFault` for what is no JSON object.
     ///
     /// - Parameter bytesMax: how many bytes the body may have.
     /// - Parameter memoryMax: how many bytes of memory its values may take.
     init(_ bytes: [UInt8], bytesMax: Int, memoryMax: Int) throws(AuthFault) {
         guard bytes.count <= bytesMax else {
-            throw .invalidArgument("Request payload size exceeds the limit: \(bytesMax) bytes.")
+            throw Self.tooLong(bytesMax: bytesMax)
         }
         guard bytes.contains(where: { $0 > UInt8(ascii: " ") }) else {
             self.init()

@@ -18,6 +18,8 @@ public struct AccountRequest: Sendable, Hashable, SecretHolder {
     public var locale: String?
     /// The body, decompressed.
     public var body: [UInt8]
+    /// Whether the body is announced to be longer than what is read: nothing of it is there.
+    public var isBodyTooLong = false
 
     /// - Parameter target: path and query, as sent.
     public init(_ method: String, _ target: String, body: [UInt8] = []) {

@@ -73,6 +73,7 @@ struct AccountWire: Sendable {
     private func body() throws(AuthFault) -> AccountBody {
         let bytesMax = context.limits.bodyBytesMax(of: route)
         let memoryMax = context.limits.memoryMax(ofBody: bytesMax)
+        guard request.method == "GET" || !request.isBodyTooLong else { throw AccountBody.tooLong(bytesMax: bytesMax) }
         let body =
             request.method == "GET"
             ? AccountBody() : try AccountBody(request.body, bytesMax: bytesMax, memoryMax: memoryMax)

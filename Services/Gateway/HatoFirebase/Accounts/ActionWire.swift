@@ -50,7 +50,7 @@ struct ActionWire: Sendable {
     }
 
     private func form() throws(AuthFault) -> any AccountWork {
-        guard wire.request.body.count <= wire.context.limits.formBytesMax else {
+        guard !wire.request.isBodyTooLong, wire.request.body.count <= wire.context.limits.formBytesMax else {
             throw .invalidArgument("The form is too large.")
         }
         let parameters = AccountParameters(wire.request.body)

@@ -22,7 +22,7 @@ struct TokenExchange: Sendable, SecretHolder {
         _ request: AccountRequest, _ limits: AccountLimits
     ) -> (grantType: JSONValue?, refreshToken: JSONValue?) {
         let bytes = request.body
-        guard bytes.count <= limits.bodyBytesMax else { return (nil, nil) }
+        guard !request.isBodyTooLong, bytes.count <= limits.bodyBytesMax else { return (nil, nil) }
         let type = request.contentType?.lowercased() ?? ""
         let first = bytes.first { $0 > UInt8(ascii: " ") }
         // What calls itself a form is one; else the first character says it.

@@ -44,6 +44,12 @@ final class AccountsExchange: HTTPExchange {
         held = router.held.of(client.address)
     }
 
+    func announced(bodyBytes: Int) {
+        guard bodyBytes > request.bytesMax, exchange == nil, !hasEnded else { return }
+        request.request.isBodyTooLong = true
+        begin()
+    }
+
     func received(_ body: ByteBuffer) {
         guard exchange == nil, !hasEnded else { return }
         guard held.change(by: body.readableBytes) else {

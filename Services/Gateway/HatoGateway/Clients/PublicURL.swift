@@ -43,6 +43,18 @@ enum PlainHost {
     /// The longest name, and a port.
     private static let bytesMax = 262
 
+    /// Whether a header `Host` may be this: a name or an address with or without a port (RFC 9112 §3.2). It may be empty.
+    static func mayBeHost(_ host: Substring.UTF8View) -> Bool {
+        host.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "-._~!$&'()*+,;=:[]%".utf8.contains(byte)
+            }
+        }
+    }
+
     /// Whether the text is a host, or a host and a port, of letters, digits and what separates them.
     static func isPlain(_ host: some StringProtocol) -> Bool {
         let isPlain = host.utf8.allSatisfy { byte in

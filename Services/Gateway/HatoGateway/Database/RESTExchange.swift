@@ -39,6 +39,10 @@ final class RESTExchange: HTTPExchange {
 
     private var limits: GatewayLimits { caller.configuration.limits }
 
+    func announced(bodyBytes: Int) {
+        if bodyBytes > limits.rest.bodyBytesMax { respond(request.error(RESTErrors.writeTooBig)) }
+    }
+
     func received(_ part: ByteBuffer) {
         guard !hasEnded else { return }
         guard body.count + part.readableBytes <= limits.rest.bodyBytesMax else {

@@ -28,7 +28,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     private enum Part {
         case request(HTTPServerRequestPart)
         /// What came is no HTTP.
-        case wrong
+        case wrong(HTTPParserError)
     }
 
     private let loopState: LoopState
@@ -111,11 +111,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         // What a client sends behind what is no HTTP.
         if phase == .ended, error is ByteToMessageDecoderError || error is HTTPParserError { return }
         // A client that leaves within a request is no error of its request.
-        guard error is HTTPParserError, phase != .ended, context.channel.isActive else {
+        guard let error = error as? HTTPParserError, phase != .ended, context.channel.isActive else {
             end()
             return context.close(promise: nil)
         }
-        parts.append(.wrong)
+        parts.append(.wrong(error))
         takeParts()
     }
 
@@ -169,26 +169,30 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             hasRequestEnded = true
             guard phase == .handling else { return }
             if opensSocket { openSocket() } else { endRequest() }
-        case .wrong: refuse()
+        case .wrong(let error): refuse(error)
         }
     }
 
     /// Responds to what is no HTTP, and closes.
-    private func refuse() {
+    private func refuse(_ error: HTTPParserError) {
         mayGoOn = false
+        var response = HTTPResponse(refusing: error)
         if phase == .handling {
             let exchange = exchange
             self.exchange = nil
-            respond(HTTPResponse(status: .badRequest))
+            respond(response)
             exchange?.clientLeft()
             return
         }
         phase = .sending
-        let head = HTTPResponseHead(
-            version: .http1_1, status: .badRequest, headers: ["Connection": "close", "Content-Length": "0"])
+        loopState.gate.restrictOrigins(&response.headers, HTTPRequestHead(version: .http1_1, method: .GET, uri: "/"))
+        response.headers.add(name: "Connection", value: "close")
+        response.headers.add(name: "Content-Length", value: String(response.body.readableBytes))
+        let head = HTTPResponseHead(version: .http1_1, status: response.status, headers: response.headers)
         // The compressor counts heads: it must not see this one.
         let below = try? context?.pipeline.syncOperations.context(handlerType: HTTPResponseCompressor.self)
         below?.write(wrapOutboundOut(.head(head)), promise: nil)
+        below?.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         below?.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         end()
         context?.close(mode: .output, promise: nil)
@@ -214,7 +218,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
                 channel.read()
             case .failure:
                 // It has a response like any other one.
-                handle(head)
+                handle(head, RequestFraming(head))
                 if phase == .handling { endRequest() }
             }
         }
@@ -226,11 +230,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         stopsDecoder = head.method == .CONNECT || head.headers.contains(name: "upgrade")
         mayGoOn = head.isKeepAlive && !isLeaving && !stopsDecoder
         schedule(limits.bodyStallMs)
-        opensSocket = protocols != nil && head.opensSocket
-        if !opensSocket { handle(head) }
+        let framing = RequestFraming(head)
+        opensSocket = protocols != nil && framing.problem == nil && head.opensSocket
+        if !opensSocket { handle(head, framing) }
     }
 
-    private func handle(_ head: HTTPRequestHead) {
+    private func handle(_ head: HTTPRequestHead, _ framing: RequestFraming) {
         let client = loopState.gate.client(of: head, peer)
         record = RequestRecord(head, from: client)
         output.belongs(to: client)
@@ -240,6 +245,10 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             return respond(refusal.response)
         }
         isAdmitted = true
+        if let problem = framing.problem {
+            mayGoOn = false
+            return respond(problem.response)
+        }
         let exchange = loopState.router.exchange(for: head, from: client, self)
         guard phase == .handling else { return }
         self.exchange = exchange
@@ -248,7 +257,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             isHandled = true
             loopState.metrics.underWay(kind, by: 1)
         }
-        if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
+        if let bytes = framing.bodyBytes { exchange?.announced(bodyBytes: bytes) }
+        if framing.waitsForContinue, phase == .handling {
             // The compressor counts heads: it must not see this one.
             let below = try? context?.pipeline.syncOperations.context(handlerType: HTTPResponseCompressor.self)
             below?.writeAndFlush(

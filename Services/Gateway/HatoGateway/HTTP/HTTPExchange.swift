@@ -6,6 +6,8 @@ import NIOHTTP1
 protocol HTTPExchange: AnyObject {
     /// For metrics.
     var kind: RequestKind { get }
+    /// The length of a body that is still to come: what is too long has its response at once.
+    func announced(bodyBytes: Int)
     /// A part of the body.
     func received(_ body: ByteBuffer)
     /// The request is complete.
@@ -22,6 +24,7 @@ protocol HTTPExchange: AnyObject {
 
 extension HTTPExchange {
     var kind: RequestKind { .other }
+    func announced(bodyBytes: Int) {}
     func writabilityChanged(_ isWritable: Bool) {}
     func timeCame() {}
     func clientLeft() {}

@@ -27,6 +27,10 @@ final class PushExchange: HTTPExchange {
     private var limits: GatewayLimits { caller.configuration.limits }
     private var bodyBytesMax: Int { request.isReport ? limits.reportBodyBytesMax : limits.pushBodyBytesMax }
 
+    func announced(bodyBytes: Int) {
+        if bodyBytes > bodyBytesMax { respond(request.response(to: PushFault.tooLarge)) }
+    }
+
     func received(_ part: ByteBuffer) {
         guard !hasEnded else { return }
         guard body.count + part.readableBytes <= bodyBytesMax else {
