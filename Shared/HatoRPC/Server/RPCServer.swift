@@ -45,7 +45,7 @@ public final class RPCServer: Sendable {
             await self?.counts() ?? LoopCounts()
         }
         try router.verify(declared: configuration.methods)
-        let tls = try configuration.tls.map(ServerTLS.context)
+        let tls = try configuration.tls.map { try ServerTLS.context($0) }
         let state = ServerState(
             configuration, methods: router.methods, authenticator: authenticator, logger: logger)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))

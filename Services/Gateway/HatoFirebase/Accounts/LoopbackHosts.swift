@@ -9,11 +9,13 @@ public struct LoopbackHosts: Sendable, Hashable {
 
     /// Why a request is refused; nil: it is not.
     public func problem(_ head: RESTHead) -> String? {
-        guard let host = head.header("host").flatMap(Self.host), Self.isLoopback(host) || isAddress(host) else {
+        guard let header = head.header("host"), Self.isAuthority(header), let host = Self.host(header),
+            Self.isLoopback(host) || isAddress(host)
+        else {
             return "An emulator takes requests to loopback names only, such as localhost or 127.0.0.1.\n"
         }
         if let origin = head.header("origin") {
-            return admits(origin, host) ? nil : Self.ofAnotherPage
+            return Self.isOrigin(origin) && admits(origin, host) ? nil : Self.ofAnotherPage
         }
         // A script of another page has no Origin. A link that is followed shows its response to no page.
         let isOfAnotherSite = head.header("sec-fetch-site") == "cross-site"
@@ -22,6 +24,15 @@ public struct LoopbackHosts: Sendable, Hashable {
     }
 
     private static let ofAnotherPage = "An emulator takes requests of pages of this machine only.\n"
+
+    /// Scheme, host and port alone: nothing behind the host that another reader could take for the host.
+    private static func isOrigin(_ text: String) -> Bool {
+        text.firstRange(of: "://").map { isAuthority(text[$0.upperBound...]) } == true
+    }
+
+    private static func isAuthority(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy { !"/\\?#@".utf8.contains($0) }
+    }
 
     /// Whether a page of this URL may call.
     private func admits(_ url: String, _ host: String) -> Bool {
@@ -36,10 +47,12 @@ public struct LoopbackHosts: Sendable, Hashable {
     /// The name of a Host without its port, in lower case; nil for what is none.
     private static func host(_ header: String) -> String? { AccountText.host(of: "http://\(header)/") }
 
-    /// Whether a host is this machine: `localhost`, names below it, addresses of loopback, and the address by which
-    /// Android's emulator reaches the loopback of its host.
+    /// Whether a host is this machine: `localhost` and names below it, also with a dot behind, addresses of loopback,
+    /// and the address by which Android's emulator reaches the loopback of its host.
     public static func isLoopback(_ host: String) -> Bool {
-        let host = host.lowercasedASCII
+        var host = host.lowercasedASCII
+        // The root of all names may stand behind a name.
+        if host.hasSuffix("localhost.") { host.removeLast() }
         switch host {
         case "localhost", "::1", "[::1]", "10.0.2.2": return true
         default: return host.hasSuffix(".localhost") || host.hasPrefix("127.") && isAddress(host)

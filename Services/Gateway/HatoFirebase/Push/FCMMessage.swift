@@ -40,6 +40,13 @@ struct FCMMessage {
     private static let names = Set(targets + ["name", "data", "notification", "android", "webpush", "apns"])
         .union(["fcm_options"])
 
+    private static func isTopic(_ name: String) -> Bool {
+        !name.isEmpty
+            && name.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || "-_.~%".utf8.contains(byte)
+            }
+    }
+
     private static func target(_ message: MessageMembers) throws(PushFault) -> Target {
         var found: (name: String, value: String)?
         for name in targets {
@@ -53,7 +60,13 @@ struct FCMMessage {
         case nil: throw .wrong("message", "Recipient of the message is not set.")
         case ("token", let token)?: return .token(token)
         case ("topic", let topic)?:
-            return .topic(topic.hasPrefix("/topics/") ? String(topic.dropFirst("/topics/".count)) : topic)
+            let name = topic.hasPrefix("/topics/") ? String(topic.dropFirst("/topics/".count)) : topic
+            guard isTopic(name) else {
+                throw .wrong(
+                    "message.topic",
+                    "'message.topic' has letters, digits and the characters -_.~% alone, e.g. news_en")
+            }
+            return .topic(name)
         case (let name, _)?:
             throw .unsupported("message.\(name)", "'message.\(name)' is not supported: give a token or a topic")
         }

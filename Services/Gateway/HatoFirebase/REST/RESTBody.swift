@@ -52,7 +52,7 @@ private struct BodyReader {
 
     /// The number of primitives.
     mutating func read(_ bytes: [UInt8]) throws(RESTError) -> Int {
-        guard bytes.contains(where: { $0 > 0x20 }) else { throw RESTErrors.noData }
+        guard bytes.contains(where: { !$0.isBlank }) else { throw RESTErrors.noData }
         do throws(Problem) {
             if isPatch {
                 try patch(bytes.span)
@@ -193,4 +193,9 @@ private struct BodyReader {
             return (name, position)
         } catch { throw .json(error) }
     }
+}
+
+extension UInt8 {
+    /// Whether JSON takes it for a blank (RFC 8259 §2).
+    var isBlank: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
 }

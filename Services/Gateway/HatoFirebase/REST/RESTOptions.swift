@@ -41,7 +41,7 @@ struct RESTOptions: Sendable, Hashable {
         case nil: break
         case "export": isExport = true
         case "strict": isStrict = true
-        default: throw RESTErrors.parameter("format", "export")
+        default: throw RESTErrors.parameter("format", "export or strict")
         }
         isShallow = try parameters.flag("shallow")
         isDryRun = try parameters.flag("dryRun")

@@ -62,7 +62,7 @@ extension RESTRequest {
 
     private static func rules(_ body: [UInt8], _ limits: RESTLimits) throws(RESTError) -> String {
         guard body.count <= limits.bodyBytesMax else { throw RESTErrors.writeTooBig }
-        guard body.contains(where: { $0 > 0x20 }) else { throw RESTErrors.noData }
+        guard body.contains(where: { !$0.isBlank }) else { throw RESTErrors.noData }
         guard let text = String(validating: body, as: UTF8.self) else { throw RESTErrors.invalidRules }
         return text
     }

@@ -75,6 +75,10 @@ public struct WireQuery: Sendable, Hashable {
                 case ("l", .number(let number)): limit = number
                 case ("vf", "l"): isLimitedFromLeft = true
                 case ("vf", "r"): isLimitedFromLeft = false
+                case ("i", _), ("sn", _), ("en", _): throw WireQuery.wrong("\"\(member.name)\" must be a text")
+                case ("sin", _), ("ein", _): throw WireQuery.wrong("\"\(member.name)\" must be true or false")
+                case ("l", _): throw WireQuery.wrong("\"l\" must be a number")
+                case ("vf", _): throw WireQuery.wrong("\"vf\" must be \"l\" or \"r\"")
                 default: throw WireQuery.wrong("A query has no such \"\(member.name.prefix(40))\"")
                 }
             }

@@ -43,7 +43,8 @@ enum PlainHost {
     /// The longest name, and a port.
     private static let bytesMax = 262
 
-    /// Whether a header `Host` may be this: a name or an address with or without a port (RFC 9112 §3.2). It may be empty.
+    /// Whether a header `Host` may be this: a name or an address, with or without a port (RFC 9112 §3.2). It may be
+    /// empty.
     static func mayBeHost(_ host: Substring.UTF8View) -> Bool {
         host.allSatisfy { byte in
             switch byte {

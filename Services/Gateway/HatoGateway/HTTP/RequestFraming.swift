@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// What the head of a request says about the request itself (RFC 9110 §7.2, §10.1.1, RFC 9112 §3.2, §6), found in one
-/// pass over its headers.
+/// What the head of a request says about the request itself (RFC 9110 §7.2, §10.1.1, RFC 9112 §3.2, §6): found in
+/// one pass over its headers.
 struct RequestFraming {
     /// Whether the client waits for `100 Continue` before it sends its body.
     private(set) var waitsForContinue = false

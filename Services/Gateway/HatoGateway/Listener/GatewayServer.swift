@@ -36,7 +36,7 @@ public final class GatewayServer: Sendable {
                 metadata: ["settings-that-auth-was-started-with": "\(emulator.fixedSettings)"])
         }
         let links = try ServiceLinks(configuration, logger)
-        let tls = try configuration.tls.map { try ServerTLS.context($0) }
+        let tls = try configuration.tls.map { try ServerTLS.context($0, protocols: ["http/1.1"]) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let logsRequests = configuration.logsRequests && logger.logLevel <= .info
         let shared = SharedParts(

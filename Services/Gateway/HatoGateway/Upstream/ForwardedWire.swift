@@ -119,12 +119,10 @@ extension ForwardedWire: RPCWireDelegate {
         self.owner = nil
         self.wire = nil
         isOpen = false
-        owner?.wireEnded(self, refusal.map(Self.refused) ?? end.error, unanswered: unanswered)
+        owner?.wireEnded(self, refusal == nil ? end.error : Self.refused, unanswered: unanswered)
     }
 
     /// It is not the client's credential that was refused.
-    private static func refused(_ error: RPCError) -> RPCError {
-        RPCError.unavailable(
-            reason: "forward_refused", "The service refuses the gateway's key: \(error.message)")
-    }
+    private static let refused = RPCError.unavailable(
+        reason: "forward_refused", "The service does not let the gateway speak for clients")
 }

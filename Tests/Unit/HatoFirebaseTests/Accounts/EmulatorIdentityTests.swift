@@ -43,6 +43,7 @@ import Testing
 
     @Test(arguments: [
         "localhost", "LOCALHOST:7700", "app.localhost:1", "127.0.0.1:7700", "127.9.9.9", "[::1]:7700", "10.0.2.2:7700",
+        "localhost.", "app.localhost.:80",
     ])
     func namesOfThisMachineAreTaken(host: String) {
         #expect(isTaken(["Host": host]))
@@ -53,6 +54,8 @@ import Testing
         "", "example.com", "localhost.example.com", "127.0.0.1.example.com", "notlocalhost", "127.0.0.256", "127.1",
         "192.168.1.5", "[fe80::1]", "localhost@example.com", "a b", "localhost, example.com", "example.com#.localhost",
         "[::1].example.com", "[::1", "localhost:80.example.com",
+        "localhost#x.example.com", "localhost?x", "localhost\\x", "localhost/x", "localhost..", "127.0.0.1.",
+        "notlocalhost.",
     ])
     func otherNamesAreRefused(host: String) {
         #expect(!isTaken(["Host": host]))

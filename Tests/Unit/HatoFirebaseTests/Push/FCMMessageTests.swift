@@ -177,6 +177,12 @@ import Testing
                 ["token": 5, "notification": shown],
                 .wrong("message.token", "Invalid value at 'message.token': a string is expected")
             ),
+            (
+                ["topic": "a b", "notification": shown],
+                .wrong(
+                    "message.topic",
+                    "'message.topic' has letters, digits and the characters -_.~% alone, e.g. news_en")
+            ),
             (["token": "t", "foo": 1, "notification": shown], .unknown("foo", in: "message")),
             (["token": "t", "notification": ["badge": "1"]], .unknown("badge", in: "message.notification")),
             (

@@ -24,10 +24,16 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", " ", "\n\t\r ", "\u{0}"])
+    @Test(arguments: ["", " ", "\n\t\r "])
     func emptyBodyIsNoData(text: String) {
         #expect(throws: RESTError(400, "Error: No data supplied.")) { try Self.body(text) }
         #expect(throws: RESTError(400, "Error: No data supplied.")) { try Self.body(text, isPatch: true) }
+    }
+
+    @Test func aNULIsNoEmptyBody() {
+        #expect(throws: RESTError(400, "Invalid data; couldn't parse JSON object, array, or value.")) {
+            try Self.body("\u{0}")
+        }
     }
 
     @Test(arguments: [

@@ -152,7 +152,7 @@ import Testing
 
     @Test(arguments: [
         ("print=x", "print must be pretty or silent"), ("print=", "print must be pretty or silent"),
-        ("shallow=1", "shallow must be true or false"), ("format=json", "format must be export"),
+        ("shallow=1", "shallow must be true or false"), ("format=json", "format must be export or strict"),
         ("timeout=3", "timeout must be a number of ms, s or min, e.g. 3s"),
         ("timeout=s", "timeout must be a number of ms, s or min, e.g. 3s"),
         ("timeout=-3s", "timeout must be a number of ms, s or min, e.g. 3s"),

@@ -93,6 +93,21 @@ import Testing
         #expect(try WireQuery(.object([:])).canonical.isEmpty)
     }
 
+    @Test(arguments: [
+        ("l", "\"x\"", "\"l\" must be a number"), ("i", "5", "\"i\" must be a text"),
+        ("vf", "\"x\"", "\"vf\" must be \"l\" or \"r\""), ("sn", "5", "\"sn\" must be a text"),
+        ("ein", "1", "\"ein\" must be true or false"), ("zz", "1", "A query has no such \"zz\""),
+    ])
+    func errorsSayWhatAMemberMustBe(name: String, value: String, message: String) throws {
+        let query = try JSONParser.parse("{\"\(name)\":\(value)}")
+        do {
+            _ = try WireQuery(query)
+            Issue.record("\(name)")
+        } catch {
+            #expect(error.message == "\(message), e.g. {\"i\":\"date\",\"l\":50,\"vf\":\"r\"}")
+        }
+    }
+
     // MARK: What is selected
 
     /// A slow, simple definition of both encodings: the children whose position is between the bounds.
