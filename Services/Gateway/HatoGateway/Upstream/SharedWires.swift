@@ -130,6 +130,8 @@ private final class SharedWire: ForwardedWireOwner {
     private var order: [UInt64] = []
     private var first = 0
     private(set) var hasEnded = false
+    /// Whether the service has taken calls.
+    private var wasOpen = false
 
     init(_ link: ServiceLink, on loop: any EventLoop) {
         wire = link.connect(on: loop, for: nil, self)
@@ -193,7 +195,7 @@ private final class SharedWire: ForwardedWireOwner {
         wire?.close()
     }
 
-    func wireOpened(_ wire: ForwardedWire) {}
+    func wireOpened(_ wire: ForwardedWire) { wasOpen = true }
 
     func wire(_ wire: ForwardedWire, received response: RPCWireResponse) {
         guard let call = calls.removeValue(forKey: response.id) else {
@@ -209,6 +211,16 @@ private final class SharedWire: ForwardedWireOwner {
     func wireEnded(_ wire: ForwardedWire, _ error: RPCError, unanswered: [UInt64]) {
         (hasEnded, self.wire) = (true, nil)
         let waiting = unanswered.compactMap { calls.removeValue(forKey: $0) }
+        let error = wasOpen ? error.ofOpenConnection : error
         for call in waiting { call.completion(.failure(error)) }
+    }
+}
+
+extension RPCError {
+    /// What the end of a connection that took calls says of a call without a response. The service may have refused
+    /// what concerns the whole connection (`line_stalled`, `peer_stalled`): that call may have been carried out.
+    var ofOpenConnection: RPCError {
+        guard code != .unavailable else { return self }
+        return RPCError(.unavailable, reason: "connection_lost", "The service has ended the connection: \(message)")
     }
 }
