@@ -94,7 +94,7 @@ enum FCMResponse {
     /// Reasons of the gateway and of services that hold too much.
     private static let overloads: Set<String> = [
         "busy", "too_many_fan_outs", "too_many_connections", "too_many_connections_from_address",
-        "too_many_forwarding_connections", "line_stalled", "peer_stalled",
+        "too_many_forwarding_connections",
     ]
 
     private static func unavailable(_ seconds: Int?) -> Failure {
@@ -116,6 +116,7 @@ enum FCMResponse {
             case .noJSON(let words): wrong("message", "Invalid JSON payload received. \(words)")
             case .wrong(let path, let words): wrong(path, words)
             case .unknown(let name, in: let path): wrong(path, FCMFields.unknown(name, in: path))
+            case .refused(let name, tokens: _): wrong("message", name)
             case .unsupported(let path, let words):
                 Failure(status: 501, name: "UNIMPLEMENTED", message: words, field: path)
             }

@@ -7,6 +7,15 @@ struct LegacyFCMMessage {
         case one(String)
         case several([JSONValue])
         case topic(String)
+
+        /// Nil: it is a topic.
+        var tokenCount: Int? {
+            switch self {
+            case .one: 1
+            case .several(let tokens): tokens.count
+            case .topic: nil
+            }
+        }
     }
 
     private let message: MessageMembers
@@ -22,7 +31,7 @@ struct LegacyFCMMessage {
         let to = try message.text("to")
         if message["condition"] != nil { throw .unsupported("condition", "condition is not supported: give to") }
         guard let list = message["registration_ids"] else {
-            guard let to else { throw .wrong("to", "MissingRegistration") }
+            guard let to else { throw .refused("MissingRegistration", tokens: 1) }
             let topics = "/topics/"
             return to.hasPrefix(topics) ? .topic(String(to.dropFirst(topics.count))) : .one(to)
         }
@@ -104,7 +113,7 @@ struct LegacyFCMMessage {
         guard let value = message["time_to_live"] else { return nil }
         guard let seconds = value.integer ?? value.string.flatMap({ Int64($0) }),
             (0...Int64(Self.secondsMax)) ~= seconds
-        else { throw .wrong("time_to_live", "InvalidTtl") }
+        else { throw .refused("InvalidTtl", tokens: target.tokenCount) }
         return Int(seconds)
     }
 

@@ -36,7 +36,15 @@ enum LegacyFCMResponse {
         }
     }
 
-    static func failure(_ error: RPCError) -> RESTAnswer {
+    /// - Parameter call: the call that has failed.
+    static func failure(_ error: RPCError, of call: PushRequest.Call) -> RESTAnswer {
+        guard let name = error.reason.flatMap({ namesByReason[$0] }), isOfSender(error.code) else {
+            return failure(error)
+        }
+        return refused(name, tokens: call.tokenCount)
+    }
+
+    private static func failure(_ error: RPCError) -> RESTAnswer {
         switch error.code {
         case .unauthenticated, .permissionDenied: return unauthorized
         case .unavailable where !error.isRetryable || error.reason == "connection_lost":
@@ -44,23 +52,31 @@ enum LegacyFCMResponse {
         case .unavailable, .resourceExhausted:
             let seconds = RetryAfter.seconds(error) ?? 1
             return json(503, ["error": "Unavailable"], RetryAfter.header(seconds))
-        case .invalidArgument, .invalidParams, .invalidRequest, .failedPrecondition, .notFound:
-            if let name = error.reason.flatMap({ namesByReason[$0] }) { return refused(name) }
+        case let code where isOfSender(code):
             return json(400, ["error": .string("InvalidParameters: \(error.message)")])
         default: return json(500, ["error": "InternalServerError"])
+        }
+    }
+
+    /// Whether the request is wrong.
+    private static func isOfSender(_ code: RPCError.Code) -> Bool {
+        switch code {
+        case .invalidArgument, .invalidParams, .invalidRequest, .failedPrecondition, .notFound: true
+        default: false
         }
     }
 
     static func refusal(_ fault: PushFault) -> RESTAnswer {
         switch fault {
         case .method, .noCredential: unauthorized
-        case .tooLarge: refused("MessageTooBig")
+        // Which tokens it names is not known, and so not how many results there are.
+        case .tooLarge: json(400, ["error": "MessageTooBig"])
         case .busy: failure(fault.rpcError)
         case .noJSON(let words):
             RESTAnswer(
                 status: 400, contentType: "text/plain; charset=utf-8",
                 body: Array("JSON_PARSING_ERROR: \(words)\n".utf8))
-        case .wrong(_, let words) where words == "MissingRegistration" || words == "InvalidTtl": refused(words)
+        case .refused(let name, tokens: let count): refused(name, tokens: count)
         case .wrong(_, let words), .unsupported(_, let words): json(400, ["error": .string(words)])
         case .unknown(let name, in: _): json(400, ["error": .string("InvalidParameters: \(name)")])
         }
@@ -71,12 +87,15 @@ enum LegacyFCMResponse {
         "too_big": "MessageTooBig", "invalid_ttl": "InvalidTtl", "invalid_data": "InvalidDataKey",
     ]
 
-    private static func refused(_ name: String) -> RESTAnswer {
-        json(
+    /// Each token has a result, in the order of the request: libraries read them side by side. A topic has none.
+    private static func refused(_ name: String, tokens count: Int?) -> RESTAnswer {
+        let error: JSONObject = ["error": .string(name)]
+        guard let count else { return json(200, error) }
+        return json(
             200,
             [
-                "multicast_id": 0, "success": 0, "failure": 1, "canonical_ids": 0,
-                "results": [["error": .string(name)]],
+                "multicast_id": 0, "success": 0, "failure": .number(Double(count)), "canonical_ids": 0,
+                "results": .array(Array(repeating: .object(error), count: count)),
             ])
     }
 

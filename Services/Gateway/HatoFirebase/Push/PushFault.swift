@@ -13,6 +13,8 @@ public enum PushFault: Error, Sendable, Hashable {
     case wrong(String, String)
     /// A member that no message has: its name, and the path of the object.
     case unknown(String, in: String)
+    /// Of FCM's old interface: an error by its name there, for each of so many tokens; nil: for a topic.
+    case refused(String, tokens: Int?)
     /// A member that FCM has, and that the notifier has not.
     case unsupported(String, String)
 
@@ -26,6 +28,7 @@ public enum PushFault: Error, Sendable, Hashable {
         case .noJSON(let words): RPCError(.parseError, reason: "parse_error", "The body is no JSON object: \(words)")
         case .wrong(let path, let words), .unsupported(let path, let words):
             .invalidArgument(path, reason: "invalid_argument", words)
+        case .refused(let name, tokens: _): .invalidArgument("message", reason: "invalid_argument", name)
         case .unknown(let name, in: let path):
             .invalidParams(name, "'\(path).\(name)' is no known member", reason: "unknown_parameter")
         }

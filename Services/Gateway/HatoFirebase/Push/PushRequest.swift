@@ -15,6 +15,12 @@ public struct PushRequest: Sendable, Hashable {
         public var params: JSONObject
         /// Of FCM HTTP v1: nothing is sent.
         var isDryRun = false
+
+        /// Of `notifier.sendToDevice`: how many tokens it names; nil: it is of another method.
+        var tokenCount: Int? {
+            guard method == Notifier.SendToDevice.method else { return nil }
+            return params["token"]?.array?.count ?? 1
+        }
     }
 
     /// The interface.
@@ -129,7 +135,9 @@ public struct PushRequest: Sendable, Hashable {
 
     /// The response to the result of a call.
     public func response(to call: Call, result: [UInt8]) -> RESTAnswer {
-        guard let object = (try? JSONParser.parse(result))?.object else { return response(to: .internalError) }
+        guard let object = (try? JSONParser.parse(result))?.object else {
+            return response(to: .internalError, of: call)
+        }
         switch dialect {
         case .v1(let project): return FCMResponse.success(object, of: call, project)
         case .legacy: return LegacyFCMResponse.success(object)
@@ -138,10 +146,10 @@ public struct PushRequest: Sendable, Hashable {
     }
 
     /// The response to the error of a call.
-    public func response(to error: RPCError) -> RESTAnswer {
+    public func response(to error: RPCError, of call: Call) -> RESTAnswer {
         switch dialect {
         case .v1: FCMResponse.failure(error)
-        case .legacy: LegacyFCMResponse.failure(error)
+        case .legacy: LegacyFCMResponse.failure(error, of: call)
         case .respond: NativeErrorResponse.failure(error)
         }
     }

@@ -10,6 +10,8 @@ final class PushExchange: HTTPExchange {
     private let loop: any EventLoop
     private var body: [UInt8] = []
     private var hasEnded = false
+    /// The call of the complete request.
+    private var underWay: PushRequest.Call?
 
     private init(_ request: PushRequest, _ caller: RESTCaller, _ connection: HTTPConnection, on loop: any EventLoop) {
         (self.request, self.caller, self.connection, self.loop) = (request, caller, connection, loop)
@@ -47,6 +49,7 @@ final class PushExchange: HTTPExchange {
         do throws(PushFault) {
             let call = try request.call(body, memoryMax: bodyBytesMax * Self.memoryPerByte)
             dropBody()
+            underWay = call
             connection.limitTime(limits.callMsMax)
             self.call(call)
         } catch { respond(request.response(to: error)) }
@@ -62,18 +65,19 @@ final class PushExchange: HTTPExchange {
         let isThere = caller.upstream.callNotifier(call.method, params) { [self] outcome in
             switch outcome {
             case .success(let text): respond(request.response(to: call, result: Array(text.readableBytesView)))
-            case .failure(let error): respond(request.response(to: error))
+            case .failure(let error): respond(request.response(to: error, of: call))
             }
         }
         guard !isThere else { return }
         let error = RPCError(
             .methodNotFound, reason: "method_not_found", "There is no notifier behind this gateway (setting notifier)")
-        respond(request.response(to: error))
+        respond(request.response(to: error, of: call))
     }
 
     func timeCame() {
+        guard let underWay else { return }
         let error = RPCError(.unavailable, reason: "connection_lost", "The notifier does not respond")
-        respond(request.response(to: error))
+        respond(request.response(to: error, of: underWay))
     }
 
     private func respond(_ response: RESTAnswer) {

@@ -278,7 +278,7 @@ import Testing
             (.internalError, 500, "INTERNAL", "INTERNAL"),
         ]
         for (error, status, name, errorCode) in rows {
-            let shown = request.response(to: error)
+            let shown = request.response(to: error, of: send)
             #expect(shown.status == status && shown.json["error"]?["status"]?.string == name, "\(error)")
             #expect(shown.json["error"]?["code"]?.integer == Int64(status))
             #expect(shown.json["error"]?["details"]?.array?.first?["errorCode"]?.string == errorCode, "\(error)")
@@ -305,14 +305,14 @@ import Testing
         ]
         for (parameter, words, field, shown) in rows {
             let error = RPCError.invalidArgument(parameter, reason: "r", words)
-            let response = request.response(to: error).json["error"]
+            let response = request.response(to: error, of: send).json["error"]
             let violation = response?["details"]?.array?.last?["fieldViolations"]?.array?.first
             #expect(violation?["field"]?.string == field)
             #expect(response?["message"]?.string == shown ?? words)
             #expect(violation?["description"] == response?["message"])
         }
         let token = RPCError.invalidArgument("to.tokens.0.token", reason: "invalid_token", "no")
-        let details = request.response(to: token).json["error"]?["details"]?.array
+        let details = request.response(to: token, of: send).json["error"]?["details"]?.array
         #expect(details?.first?["errorCode"] == "INVALID_ARGUMENT")
         // A violation of a field would say that the token may be right.
         #expect(details?.contains { $0["fieldViolations"] != nil } == false)

@@ -56,7 +56,7 @@ import Testing
 
     @Test func wrongMessagesAreRefused() {
         let data: JSONValue = ["a": "b"]
-        #expect(fault(["data": data]) == .wrong("to", "MissingRegistration"))
+        #expect(fault(["data": data]) == .refused("MissingRegistration", tokens: 1))
         let rows: [JSONValue] = [
             ["to": "t", "registration_ids": ["a"]], ["registration_ids": []], ["registration_ids": [1]],
             ["registration_ids": "a"], ["condition": "'a' in topics"], ["to": 5], ["to": "t", "data": 5],
@@ -71,26 +71,44 @@ import Testing
 
     /// Libraries read the results, and take another status for a failure of their own.
     @Test func someErrorsStandAmongTheResults() throws {
-        func error(_ response: RESTAnswer) -> String? {
-            #expect(response.status == 200 && response.json["failure"] == 1 && response.json["success"] == 0)
-            return response.json["results"]?.array?.first?["error"]?.string
-        }
-        let rows: [(JSONValue, String)] = [
-            (["data": ["a": "b"]], "MissingRegistration"), (["to": "t", "time_to_live": -1], "InvalidTtl"),
-            (["to": "t", "time_to_live": "x"], "InvalidTtl"), (["to": "t", "time_to_live": 1e300], "InvalidTtl"),
+        let topic: JSONValue = "/topics/n"
+        let rows: [(body: JSONValue, name: String, count: Int?)] = [
+            (["data": ["a": "b"]], "MissingRegistration", 1), (["to": "t", "time_to_live": -1], "InvalidTtl", 1),
+            (["to": "t", "time_to_live": "x"], "InvalidTtl", 1), (["to": "t", "time_to_live": 1e300], "InvalidTtl", 1),
+            (["registration_ids": ["a", "b", "c"], "time_to_live": -1], "InvalidTtl", 3),
+            (["to": topic, "notification": ["title": "x"], "time_to_live": -1], "InvalidTtl", nil),
         ]
-        for (body, name) in rows {
-            #expect(error(sample.request.response(to: try #require(fault(body)))) == name, "\(body)")
+        for (body, name, count) in rows {
+            let response = sample.request.response(to: try #require(fault(body)))
+            #expect(response.status == 200 && response.json == Self.refused(name, count), "\(body)")
         }
-        #expect(error(sample.request.response(to: PushFault.tooLarge)) == "MessageTooBig")
+        let one = try sample.call(["to": "t", "data": ["a": "b"]])
+        let several = try sample.call(["registration_ids": ["a", "b", "c"], "data": ["a": "b"]])
+        let ofTopic = try sample.call(["to": topic, "notification": ["title": "x"]])
         for (reason, name) in [
             ("too_big", "MessageTooBig"), ("invalid_ttl", "InvalidTtl"), ("invalid_data", "InvalidDataKey"),
         ] {
             let refused = RPCError.invalidArgument("payload.data", reason: reason, "no")
-            #expect(error(sample.request.response(to: refused)) == name)
+            for (call, count) in [(one, 1), (several, 3), (ofTopic, nil)] as [(PushRequest.Call, Int?)] {
+                let response = sample.request.response(to: refused, of: call)
+                #expect(response.status == 200 && response.json == Self.refused(name, count), "\(call)")
+            }
         }
+        // Which tokens it names is not known.
+        let large = sample.request.response(to: PushFault.tooLarge)
+        #expect(large.status == 400 && large.json == ["error": "MessageTooBig"])
         let empty = try sample.call(["to": "t", "notification": ["title": "x", "sound": "", "badge": ""]])
         #expect(empty.params["payload"] == ["notification": ["title": "x"]])
+    }
+
+    /// - Parameter count: results; nil: those of a topic, which has none.
+    private static func refused(_ name: String, _ count: Int?) -> JSONValue {
+        let error: JSONValue = ["error": .string(name)]
+        guard let count else { return error }
+        return [
+            "multicast_id": 0, "success": 0, "failure": .number(Double(count)), "canonical_ids": 0,
+            "results": .array(Array(repeating: error, count: count)),
+        ]
     }
 
     @Test func resultsHaveTheWordsOfFCM() throws {
@@ -110,7 +128,8 @@ import Testing
             ])
     }
 
-    @Test func errorsHaveTheStatusOfFCM() {
+    @Test func errorsHaveTheStatusOfFCM() throws {
+        let call = try sample.call(["to": "t", "data": ["a": "b"]])
         let rows: [(RPCError, Int)] = [
             (.unauthenticated(reason: "INVALID_ID_TOKEN", "no"), 401), (.permissionDenied("no"), 401),
             (.invalidArgument("payload", reason: "invalid_badge", "no"), 400),
@@ -118,7 +137,10 @@ import Testing
             (.resourceExhausted(reason: "busy", "no", retryAfterMs: 1), 503),
             (.unavailable(reason: "connection_lost", "no"), 504), (.internalError, 500),
         ]
-        for (error, status) in rows { #expect(sample.request.response(to: error).status == status, "\(error)") }
-        #expect(sample.request.response(to: RPCError.unavailable(reason: "r", "no")).header("retry-after") == "1")
+        for (error, status) in rows {
+            #expect(sample.request.response(to: error, of: call).status == status, "\(error)")
+        }
+        let unavailable = RPCError.unavailable(reason: "r", "no")
+        #expect(sample.request.response(to: unavailable, of: call).header("retry-after") == "1")
     }
 }

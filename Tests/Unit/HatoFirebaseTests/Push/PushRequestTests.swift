@@ -77,7 +77,7 @@ import Testing
             }
             let many = "{\"message\":[" + String(repeating: "[],", count: 1_000) + "1]}"
             #expect(throws: PushFault.tooLarge) { try request.call(Array(many.utf8), memoryMax: 1_000) }
-            #expect(request.response(to: PushFault.tooLarge).status == (target == PushSample.legacy ? 200 : 400))
+            #expect(request.response(to: PushFault.tooLarge).status == 400)
             let busy = request.response(to: PushFault.busy)
             #expect(busy.status == (target == "/respond" ? 429 : 503) && busy.header("retry-after") == "1")
         }
@@ -87,6 +87,8 @@ import Testing
 
     @Test func errorsOfReportsAreThoseOfTheService() throws {
         let request = try PushSample("/respond", credential: nil).request
+        let report = PushRequest.Call(method: "notifier.respond", params: [:])
+        func response(to error: RPCError) -> RESTAnswer { request.response(to: error, of: report) }
         let rows: [(RPCError, Int)] = [
             (.unauthenticated(reason: "invalid_reply_token", "no"), 401), (.permissionDenied("no"), 403),
             (.notFound(reason: "notification_not_found", "no"), 404),
@@ -96,18 +98,18 @@ import Testing
             (.unavailable(reason: "stopping", "no"), 503), (.internalError, 500),
         ]
         for (error, status) in rows {
-            let response = request.response(to: error)
+            let response = response(to: error)
             #expect(response.status == status, "\(error)")
             #expect(response.json["error"]?["data"]?["reason"]?.string == error.reason)
             #expect(response.json["error"]?["code"]?.integer == Int64(error.code.rawValue))
         }
-        let wait = request.response(to: RPCError.resourceExhausted(reason: "r", "no", retryAfterMs: 1_001))
+        let wait = response(to: RPCError.resourceExhausted(reason: "r", "no", retryAfterMs: 1_001))
         #expect(wait.header("retry-after") == "2")
-        let lost = request.response(to: RPCError.unavailable(reason: "cannot_connect", "127.0.0.1:7703 refuses"))
+        let lost = response(to: RPCError.unavailable(reason: "cannot_connect", "127.0.0.1:7703 refuses"))
         #expect(!String(decoding: lost.body, as: UTF8.self).contains("7703"))
-        let refused = request.response(to: RPCError.unavailable(reason: "forward_refused", "the key is unknown"))
+        let refused = response(to: RPCError.unavailable(reason: "forward_refused", "the key is unknown"))
         #expect(refused.status == 503 && !String(decoding: refused.body, as: UTF8.self).contains("key"))
-        let done = request.response(to: .init(method: "notifier.respond", params: [:]), result: Array("{}".utf8))
+        let done = request.response(to: report, result: Array("{}".utf8))
         #expect(done.status == 200 && done.json == [:] && done.header("access-control-allow-origin") == "*")
     }
 }
