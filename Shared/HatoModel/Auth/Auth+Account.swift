@@ -148,9 +148,9 @@ extension Auth.Account {
     /// Changes the given attributes and leaves the others. A new e-mail or password requires a recent sign-in, ends
     /// every session and returns a new one.
     ///
-    /// A credential is complete or absent: an anonymous account is given a password
-    /// together with its name (`MISSING_PASSWORD`), and the last name and the password are removed together
-    /// (`MISSING_EMAIL`, `MISSING_PASSWORD`, both of `deleteAttributes`).
+    /// A user's credential stays complete or absent: an anonymous account is given a password together with its name
+    /// (`MISSING_PASSWORD`), and the last name and the password are removed together (`MISSING_EMAIL`,
+    /// `MISSING_PASSWORD`, both of `deleteAttributes`). Administrators may give an account a password without a name.
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary =

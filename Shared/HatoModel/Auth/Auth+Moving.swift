@@ -88,7 +88,8 @@ extension Auth.Users {
                 """
                 The hash of the password: base64 (either alphabet, with or without padding), made with \
                 `hashAlgorithm`; or a text with all parameters, such as `$2b$10$…`, `$argon2id$v=19$…` or what \
-                `auth.users.export` has written
+                `auth.users.export` has written. Without `email` and `username` it is kept, and signs in as soon as \
+                the account has one of them
                 """),
             .optional("salt", \.salt, "The salt of the hash in base64; empty when absent"))
 

@@ -4,7 +4,6 @@ extension Auth {
 }
 
 extension Auth.Users {
-    /// A password without `email` and `username` is kept: it signs in as soon as the account has one of them.
     public struct Create: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.create"
@@ -41,7 +40,11 @@ extension Auth.Users {
             .optional(
                 "emailVerified", \.emailVerified,
                 "Whether the owner has proved to receive mail at `email`; false when absent", example: true),
-            .password(\.password),
+            .password(
+                \.password,
+                adding: """
+                    . Without `email` and `username` it is kept, and signs in as soon as the account has one of them
+                    """),
             .username(\.username),
             .displayName(\.displayName),
             .photoUrl(\.photoUrl),
@@ -196,7 +199,8 @@ extension Auth.Users {
                 The new password, normalised with NFKC: at least 15 Unicode code points (setting \
                 `password-length-min`; 6 in `hato-dev`), at most 4,096 bytes of UTF-8; common passwords, \
                 repetitions, sequences and the user's own names are refused (`WEAK_PASSWORD`). Ends the \
-                sessions of the account
+                sessions of the account. Without `email` and `username` it is kept, and signs in as soon as the \
+                account has one of them
                 """),
             .username(\.username),
             .displayName(\.displayName),

@@ -37,13 +37,13 @@ extension Field {
     }
 
     @inline(__always)
-    static func password(_ path: Property<String?>) -> Field {
+    static func password(_ path: Property<String?>, adding more: String = "") -> Field {
         .optional(
             "password", path,
             """
             The password, normalised with NFKC: at least 15 Unicode code points (setting \
             `password-length-min`; 6 in `hato-dev`), at most 4,096 bytes of UTF-8; common passwords, \
-            repetitions, sequences and the user's own names are refused (`WEAK_PASSWORD`)
+            repetitions, sequences and the user's own names are refused (`WEAK_PASSWORD`)\(more)
             """)
     }
 

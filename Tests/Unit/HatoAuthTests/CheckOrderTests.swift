@@ -113,7 +113,7 @@ struct CheckOrderTests {
         #expect(await signUp("namihei@example.com", AuthBench.password) == nil, "sign-ups have a limit of their own")
         let session = try await bench.signUp()
         let first = try await refusedChange(bench, session)
-        #expect(first == bench.service.configuration.limits.signUpsPerAddress.burst)
+        #expect(first == bench.service.configuration.limits.credentialChanges.burst)
     }
 
     /// The first change to a taken address with a weak password that is one too many; nil: none of a thousand was.

@@ -50,16 +50,16 @@ struct AccountFormPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - before: the account that changes; nil for a new one.
-    ///   - isFree: Throws when another account has the address, which is all that it is given.
+    ///   - requireFree: Throws when another account has the address, which is all that it is given.
     func check(
         _ form: AccountForm, before: AccountRecord?, missing: [FieldProblem],
-        isFree: (Checked) async throws -> Void
+        requireFree: (Checked) async throws -> Void
     ) async throws -> Checked {
         let names = before?.signInNames ?? []
         do { return try check(form, names: names, missing: missing) } catch {
             var address = Checked()
             address.email = form.email.flatMap { try? email($0, stored: names) }
-            if missing.isEmpty, address.email != nil { try await isFree(address) }
+            if missing.isEmpty, address.email != nil { try await requireFree(address) }
             throw error
         }
     }

@@ -51,15 +51,15 @@ struct SignUpMethod: AuthMethods {
 
     /// The form of a sign-up, where people may sign up. Throws `AuthError`.
     ///
-    /// - Parameter isFree: Throws when another account has the e-mail address, which is all that it is given.
+    /// - Parameter requireFree: Throws when another account has the e-mail address, which is all that it is given.
     func checked(
         _ form: AccountForm, _ before: AccountRecord? = nil, isAnonymous: Bool = false,
-        isFree: (AccountFormPolicy.Checked) async throws -> Void = { _ in }
+        requireFree: (AccountFormPolicy.Checked) async throws -> Void = { _ in }
     ) async throws -> AccountFormPolicy.Checked {
         let missing = missing(of: form, before, isAnonymous: isAnonymous)
         if missing.isEmpty { try SignUpPolicy(configuration).check(isAnonymous: isAnonymous) }
         return try await AccountFormPolicy(configuration, isOwn: true)
-            .check(form, before: before, missing: missing, isFree: isFree)
+            .check(form, before: before, missing: missing, requireFree: requireFree)
     }
 
     /// Throws `AuthError.invalidFields` with every problem of the form, or what else would refuse the sign-up. Keeps

@@ -112,10 +112,10 @@ struct UsersMethods: AuthMethods {
     private func checkAddress(
         _ address: AccountFormPolicy.Checked, replacing before: AccountRecord?
     ) async throws {
-        let holder = try await store.read { rows in
-            try address.email.flatMap { try AccountRows.find(.email($0), in: rows) }
-        }
-        guard holder == nil || holder?.uid == before?.uid else { throw AuthError.emailExists }
+        let now = environment.now()
+        let account = AccountChange(address, passwordHash: nil)
+            .applied(to: before ?? AccountRecord(uid: "", createdAt: now), now: now)
+        try await store.read { rows in try AccountRows.checkNames(of: account, replacing: before, in: rows) }
     }
 
     /// Applies an administrator's change and ends the sessions that it invalidates, and with them the codes for former
