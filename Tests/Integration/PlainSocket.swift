@@ -14,6 +14,8 @@ final class PlainSocket: Sendable {
     private let descriptor: Int32
     /// The bytes behind the last line.
     private let received = Mutex<[UInt8]>([])
+    /// Whether the peer has ended the connection, and all before that is read.
+    private let hasEnded = Mutex(false)
 
     /// - Parameter address: such as `127.0.0.1:7702`.
     init(_ address: String) throws {
@@ -112,10 +114,23 @@ final class PlainSocket: Sendable {
     private func receive(_ received: inout [UInt8], _ wanted: String) throws {
         let block = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
             let got = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            guard got > 0 else { throw DeadlineExceeded("\(wanted): \(String(cString: strerror(errno)))") }
+            guard got > 0 else {
+                let code = got == 0 ? 0 : errno
+                if got == 0 || code == ECONNRESET { hasEnded.withLock { $0 = true } }
+                throw DeadlineExceeded("\(wanted): \(got == 0 ? "the end" : String(cString: strerror(code)))")
+            }
             count = got
         }
         received.append(contentsOf: block)
+    }
+
+    /// Whether the peer ends the connection, and sends nothing before. False where it only stays silent.
+    func isClosed() -> Bool { (try? bytes(1)) == nil && hasEnded.withLock { $0 } }
+
+    /// Whether the peer ends the connection; what it sends before is passed over.
+    func isClosedLater() -> Bool {
+        while (try? bytes(1)) != nil {}
+        return hasEnded.withLock { $0 }
     }
 }
 

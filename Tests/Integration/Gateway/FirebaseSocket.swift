@@ -7,6 +7,7 @@ struct FirebaseSocket {
     static let host = "localhost"
 
     private let socket: PlainSocket
+    private let sendsPongs: Bool
 
     private static let usual = "/.ws?v=5&ns=hato"
 
@@ -47,9 +48,11 @@ struct FirebaseSocket {
         try self.init(try Self.opening(on: socket, rest: ping.map { Self.frame($0, opcode: 0x89) } ?? []))
     }
 
-    private init(_ opening: (socket: PlainSocket, response: HTTPResponseText)) throws {
+    /// - Parameter sendsPongs: whether it responds to pings; that takes a reader.
+    init(_ opening: (socket: PlainSocket, response: HTTPResponseText), sendsPongs: Bool = false) throws {
         let response: HTTPResponseText
         (socket, response) = opening
+        self.sendsPongs = sendsPongs
         guard response.status == 101, response.headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" else {
             throw DeadlineExceeded("the socket opens: \(response)")
         }
@@ -132,6 +135,18 @@ struct FirebaseSocket {
         }
     }
 
+    /// Reads so many pings, and responds to them if it sends pongs; throws where other frames come.
+    func read(pings count: Int) throws {
+        for _ in 0..<count {
+            let (opcode, payload) = try nextFrame()
+            guard opcode == 0x89 else { throw DeadlineExceeded("a ping, and no frame \(opcode)") }
+            if sendsPongs { try socket.send(Self.frame(payload, opcode: 0x8A)) }
+        }
+    }
+
+    /// Whether the server ends the connection; frames before that are passed over.
+    func isClosedLater() -> Bool { socket.isClosedLater() }
+
     private func nextFrame() throws -> (opcode: UInt8, payload: [UInt8]) {
         let head = try socket.bytes(2)
         var count = Int(head[1] & 0x7F)
@@ -146,7 +161,8 @@ struct FirebaseSocket {
             switch opcode {
             case 0x81: return String(decoding: payload, as: UTF8.self)
             case 0x88: return nil
-            // A ping needs a pong within 75 seconds; no test lasts as long.
+            case 0x89 where sendsPongs: try socket.send(Self.frame(payload, opcode: 0x8A))
+            // A ping needs a pong within 75 seconds, which tests of other things do not last.
             default: continue
             }
         }

@@ -38,14 +38,14 @@ struct GatewayStops {
             #expect(try firebase.message() == nil)
             var text = ""
             while !text.hasSuffix("0\r\n\r\n") { text += String(decoding: try stream.bytes(1), as: UTF8.self) }
-            #expect(throws: DeadlineExceeded.self) { try idle.bytes(1) }
-            #expect(throws: DeadlineExceeded.self) { try PlainSocket(address) }
+            #expect(idle.isClosed())
+            #expect { try PlainSocket(address) } throws: { "\($0)".contains("refused") }
             #expect(stack.gateway.isRunning)
             try writer.send(Array(" end\"".utf8))
             let response = try HTTPResponseText(headOf: writer)
             #expect(response.status == 200 && response.headers["connection"] == "close")
             #expect(try writer.bytes(9) == Array("\"the end\"".utf8))
-            #expect(throws: DeadlineExceeded.self) { try writer.bytes(1) }
+            #expect(writer.isClosed())
         }
         let gateway = try #require(used.withLock { $0?.gateway })
         #expect(await gateway.exitCode() == 0)
@@ -80,7 +80,7 @@ struct GatewayStops {
                 $0.contains("\nhato_gateway_requests_under_way{kind=\"rest\"} 1\n")
             }
             stack.gateway.terminate()
-            #expect(throws: DeadlineExceeded.self) { try writer.bytes(1) }
+            #expect(writer.isClosed())
         }
         let gateway = try #require(used.withLock { $0?.gateway })
         #expect(await gateway.exitCode() == 0)

@@ -14,10 +14,17 @@ struct HTTPResponseText {
     static func of(
         _ request: String, _ headers: [String] = [], body: String? = nil, on socket: PlainSocket
     ) throws -> HTTPResponseText {
+        try Self.request(request, headers, body: body, on: socket)
+        return try HTTPResponseText(next: socket, isHead: request.hasPrefix("HEAD"))
+    }
+
+    /// Sends a request.
+    static func request(
+        _ request: String, _ headers: [String] = [], body: String? = nil, on socket: PlainSocket
+    ) throws {
         var lines = ["\(request) HTTP/1.1", "Host: localhost"] + headers
         if let body { lines.append("Content-Length: \(body.utf8.count)") }
         try socket.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")).utf8))
-        return try HTTPResponseText(next: socket, isHead: request.hasPrefix("HEAD"))
     }
 
     /// The next response on a socket.

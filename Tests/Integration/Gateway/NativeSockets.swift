@@ -267,10 +267,9 @@ struct NativeSockets {
             }
             // The third one does not fit.
             let socket = try FirebaseSocket(gateway, target: "/.ws?v=5&ns=hato")
-            #expect(throws: DeadlineExceeded.self) {
-                try socket.send(frameOf: 1_000_000, part)
-                while true { _ = try socket.value() }
-            }
+            // It may be closed amid what is sent.
+            try? socket.send(frameOf: 1_000_000, part)
+            #expect(socket.isClosedLater())
             for socket in sockets { socket.cut() }
         }
         for program in [gateway, messages] { await program.stop() }

@@ -28,6 +28,31 @@ struct SocketRequests {
         }
     }
 
+    /// Browsers offer compression with each request.
+    @Test(arguments: ["/.ws?v=5&ns=hato", "/rpc/messages"])
+    func compressionIsDeclined(target: String) async throws {
+        try await GatewayStack.run(rules: Self.rules) { stack in
+            for offer in ["permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"] {
+                let headers = ["Sec-WebSocket-Extensions: \(offer)"]
+                let opening = try FirebaseSocket.opening(stack, headers, target: target)
+                #expect(opening.response.headers["sec-websocket-extensions"] == nil)
+                // A long text comes as it is.
+                let socket = try FirebaseSocket(opening)
+                let text = String(repeating: "x", count: 5_000)
+                if target.hasPrefix("/rpc/") {
+                    try socket.send(#"{"jsonrpc":"2.0","id":"\#(text)","method":"service.health"}"#)
+                    #expect(try socket.value()?["id"] == .string(text))
+                } else {
+                    _ = try socket.message()
+                    try socket.request(1, "p", ["p": "/long", "d": .string(text)])
+                    #expect(try socket.response(to: 1)?["s"] == "ok")
+                    try socket.request(2, "g", ["p": "/long", "q": [:]])
+                    #expect(try socket.response(to: 2)?["d"] == .string(text))
+                }
+            }
+        }
+    }
+
     @Test func manyProtocolsAreNoMoreThanOne() async throws {
         try await GatewayStack.run(rules: Self.rules, ["--head-bytes-max", "1048576"]) { stack in
             let names = Array(repeating: "a", count: 60_000).joined(separator: ",")
