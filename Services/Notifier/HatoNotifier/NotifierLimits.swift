@@ -128,7 +128,7 @@ public struct NotifierLimits: Limits, Hashable {
         Limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
         Limit(
             "ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000,
-            "longest time to live of a notification, in seconds; a longer one that is given is cut to it"),
+            "longest time to live of a notification, in seconds; a longer one is cut to it"),
         Limit(
             "pending-max", \.pendingMax, 1...1_000_000_000,
             "deliveries that wait; at the limit, each new one replaces the oldest of the user with the most"),
@@ -194,4 +194,9 @@ public struct NotifierLimits: Limits, Hashable {
             "threads of one mailbox that have e-mails of their own at a time; what comes for further ones goes together"
         ),
     ]
+}
+
+extension NotifierLimits {
+    /// How long a notification is delivered, in milliseconds: for `time`, cut to the limit.
+    func timeToLive(_ time: Int64) -> Int64 { min(time, Int64(timeToLiveSecondsMax) * 1_000) }
 }

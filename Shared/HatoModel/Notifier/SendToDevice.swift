@@ -100,7 +100,10 @@ extension Notifier {
                 "priority", \.priority, "`high` when absent and something is shown; otherwise `normal` when absent"),
             .optional(
                 "timeToLive", \.timeToLive,
-                "Seconds after which it is no longer delivered: 0 to 2,419,200 (28 days), which it is when absent; 0 counts as 1",
+                """
+                Seconds after which it is no longer delivered: 0 to 2,419,200 (28 days), which it is when absent; 0 \
+                counts as 1. The setting `ttl-seconds-max` cuts it
+                """,
                 example: 3_600),
             .optional("collapseKey", \.collapseKey, "A newer one with this key replaces it", example: "room"),
             .optional("contentAvailable", \.contentAvailable, "Apple: wakes the app", example: true),

@@ -46,7 +46,7 @@ extension Notifier {
                 "ttlSeconds", \.ttlSeconds,
                 """
                 Seconds after which it is no longer delivered: 1 to 2,419,200 (28 days); 86,400 (24 hours) \
-                when absent
+                when absent. The setting `ttl-seconds-max` cuts it
                 """),
             .optional(
                 "collapseKey", \.collapseKey,

@@ -201,6 +201,18 @@ import Testing
         #expect(try await outbox.replay(.all) == 0)
     }
 
+    /// As a notification without a time to live of its own.
+    @Test func whatIsReplayedLivesNoLongerThanTheLimit() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.timeToLiveSecondsMax = 60 }
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        try await round(outbox, ScriptedChannel.wrong)
+        #expect(try await outbox.replay(.these(["\(id)-0"])) == 1)
+        clock.advance(by: .seconds(61))
+        #expect(try await round(outbox, delivered) == [])
+        #expect(try await outbox.states(of: id) == [.dropped])
+    }
+
     @Test func aReceiverThatIsGoneDisablesItsDevice() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")

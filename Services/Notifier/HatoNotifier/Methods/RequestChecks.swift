@@ -99,23 +99,23 @@ struct RequestChecks: Sendable {
         }
     }
 
-    /// A smaller setting refuses nothing: no platform keeps a push for longer than its own limit, whatever it is given.
-    var timeToLiveSecondsMax: Int { max(limits.timeToLiveSecondsMax, LegacyMessage.defaultSeconds) }
+    /// The longest time to live that may be given; it is cut to `ttl-seconds-max`. A smaller setting refuses nothing: no
+    /// platform keeps a push for longer than its own limit, whatever it is given.
+    var givenSecondsMax: Int { max(limits.timeToLiveSecondsMax, LegacyMessage.defaultSeconds) }
 
     /// How long a notification is delivered, in milliseconds.
     ///
     /// - Parameter seconds: as they were given, and checked; nil: as long as the service has it.
     func timeToLive(_ seconds: Int?, otherwise standard: Duration) -> Int64 {
-        let given = seconds.map { Int64($0) * 1_000 } ?? standard.milliseconds
-        return min(given, Int64(limits.timeToLiveSecondsMax) * 1_000)
+        limits.timeToLive(seconds.map { Int64($0) * 1_000 } ?? standard.milliseconds)
     }
 
     func options(_ options: Notifier.DeliveryOptions?) throws(RPCError) {
         if let seconds = options?.ttlSeconds {
-            guard (1...timeToLiveSecondsMax).contains(seconds) else {
+            guard (1...givenSecondsMax).contains(seconds) else {
                 throw .invalidArgument(
                     "options.ttlSeconds", reason: "invalid_ttl",
-                    "ttlSeconds is from 1 to \(timeToLiveSecondsMax), e.g. 3600")
+                    "ttlSeconds is from 1 to \(givenSecondsMax), e.g. 3600")
             }
         }
         try key(options?.collapseKey, "options.collapseKey")

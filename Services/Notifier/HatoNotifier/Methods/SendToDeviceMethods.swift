@@ -67,7 +67,7 @@ struct SendToDeviceMethods: NotifierMethods {
 
     private func notification(_ request: Notifier.SendToDevice) throws(RPCError) -> NewNotification {
         let message = try LegacyMessage(request.payload, request.options ?? .init())
-        let secondsMax = checks.timeToLiveSecondsMax
+        let secondsMax = checks.givenSecondsMax
         let seconds = request.options?.timeToLive ?? LegacyMessage.defaultSeconds
         guard (0...secondsMax).contains(seconds) else {
             throw .invalidArgument(

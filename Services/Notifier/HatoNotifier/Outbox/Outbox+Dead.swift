@@ -22,7 +22,7 @@ extension Outbox {
     /// when one that is named is not there, before anything is done; one that is not dead, or not any more, is passed
     /// over.
     func replay(_ choice: DeadChoice) async throws -> Int {
-        let timeToLive = policy.timeToLive.milliseconds
+        let timeToLive = limits.timeToLive(policy.timeToLive.milliseconds)
         return try await forEachDead(choice) { draft, delivery in
             draft.leaveDead(delivery)
             _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
