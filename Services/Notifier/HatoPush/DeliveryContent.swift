@@ -8,7 +8,8 @@ public struct DeliveryContent: Sendable, Hashable {
     public var device: String
     /// The user of the device; empty for a token without a user.
     public var uid: String
-    /// Title and body, in the language of the device. Without both, the push is silent.
+    /// Title and body, in the language of the device. Without both, the push is silent unless `platforms`
+    /// show something.
     public var text: Notifier.NotificationText
     /// What the receiving app gets, by name.
     public var data: [String: String]

@@ -67,7 +67,7 @@ extension Notifier {
                 """
                 The shown text: a title, a body or both; `data` alone is refused. When absent, that of the template \
                 of `type`. Without both, each device shows what the `platforms` of its own say, and gets a silent \
-                push when they say nothing
+                push when they say nothing; a browser or mailbox gets nothing then
                 """),
             .optional(
                 "localized", \.localized,
@@ -244,8 +244,9 @@ extension Notifier {
                 (`notifier.dead.drop`), `off`, `muted` or `quiet` (the user's preferences), `coalesced` (a newer one \
                 of its thread shows it in its count), `present` (its user looks at what it is about), `withdrawn` \
                 (read elsewhere, or taken back), of an e-mail `seen` (a device of the user registered or reported \
-                something meanwhile) or `silent` (it has no text); or is dead: `expired` (after failed attempts), \
-                `rejected` (the provider says that the push itself is wrong), `unreadable` (a damaged record)
+                something meanwhile), of an e-mail or at a browser `silent` (it shows nothing); or is dead: `expired` \
+                (after failed attempts), `rejected` (the provider says that the push itself is wrong), \
+                `unreadable` (a damaged record)
                 """),
             .required(
                 "attempts", \.attempts,

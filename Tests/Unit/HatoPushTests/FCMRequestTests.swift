@@ -169,6 +169,21 @@ import Testing
         #expect(message["apns"]?["headers"]?["apns-push-type"] == "alert")
     }
 
+    /// The app removes it by its tag.
+    @Test func whatMembersShowOnAndroidHasATagAndABadge() throws {
+        var members = Notifier.PlatformMembers()
+        members.fcm = ["android": ["notification": ["title_loc_key": "NEW"]]]
+        let given = members
+        let message = try message(.init()) { content in
+            content.platforms = given
+            content.collapseKey = "room:c1"
+            content.appearance.badge = 3
+        }
+        #expect(
+            message["android"]?["notification"]
+                == ["tag": "room:c1", "notification_count": 3, "title_loc_key": "NEW"])
+    }
+
     @Test func theTargetIsTheOneThatWasRegistered() throws {
         let request = try #require(
             FCMRequest(delivery(.init(title: "t")), to: .installation("f"), now: Self.now, validatesOnly: true))

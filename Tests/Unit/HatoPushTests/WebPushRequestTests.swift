@@ -88,6 +88,40 @@ import Testing
         #expect(body["mutable"] == true)
     }
 
+    /// The text may stand with the platform alone.
+    @Test func aTitleOfThePlatformIsShownAsOneOfItsOwn() throws {
+        let rows: [(JSONValue, JSONValue)] = [
+            (["title": "Hi", "body": "b"], ["title": "Hi", "body": "b"]), (["body": "b"], ["title": "b"]),
+        ]
+        for (given, shown) in rows {
+            let request = try request(.init()) { delivery in
+                delivery.content.platforms = .init()
+                delivery.content.platforms?.webpush = ["notification": given]
+                delivery.content.appearance.sound = "default"
+                delivery.content.appearance.link = "https://chat.example.com/c1"
+                delivery.content.appearance.category = .init(id: "C", actions: [.init(id: "A", title: "a")])
+            }
+            let body = try json(request)
+            #expect(body["web_push"] == 8030 && body["mutable"] == true)
+            var notification = shown.object ?? [:]
+            notification["navigate"] = "https://chat.example.com/c1"
+            notification["actions"] = [["action": "A", "title": "a"]]
+            notification["tag"] = "ntf_1"
+            notification["data"] = [:]
+            #expect(body["notification"] == .object(notification))
+        }
+    }
+
+    @Test func membersThatShowNothingMakeNoTitle() throws {
+        let request = try request(.init()) { delivery in
+            delivery.content.platforms = .init()
+            delivery.content.platforms?.webpush = ["notification": ["requireInteraction": true]]
+            delivery.content.appearance.link = "https://chat.example.com/c1"
+        }
+        let body = try json(request)
+        #expect(body["web_push"] == nil && body["notification"]?["navigate"] == nil)
+    }
+
     @Test func topicsAreOfTheTagAndHideIt() throws {
         let topics = try [("k", "t"), ("k", nil), (nil, "t"), (nil, nil)].map { key, thread in
             try request(.init(title: "t")) { delivery in

@@ -119,11 +119,13 @@ private struct FanOutPage {
     /// Counts the notification for the users of the page, each once. Returns those that have read it since an earlier
     /// page counted it.
     private mutating func count(_ new: NewNotification, in draft: inout OutboxDraft) throws -> Set<String> {
-        guard let thread = new.options?.thread, new.isShown else { return [] }
+        guard let thread = new.options?.thread else { return [] }
+        let shown = new.shown
+        let recipients = recipients.filter { shown.isShown(on: $0.recipient.platform) }
         let known = Set(job.counted ?? [])
         let first = recipients.filter { !known.contains($0.recipient.uid) }
         try ThreadSteps.count(
-            new, as: job.notification, first.map { (number: $0.index, uid: $0.recipient.uid) }, in: &draft)
+            new, as: job.notification, first.map { (number: $0.index, recipient: $0.recipient) }, in: &draft)
         if job.devices != nil, !isLast {
             // Only these can be in a later page as well.
             let uids = Set(first.map(\.recipient.uid)).filter { !$0.isEmpty }

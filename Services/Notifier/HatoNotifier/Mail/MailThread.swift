@@ -16,15 +16,9 @@ struct MailThread {
 
     // MARK: Accepting
 
-    /// Lets a delivery for a mailbox wait for the next e-mail of its thread. Without a text there is nothing to send.
+    /// Lets a delivery for a mailbox wait for the next e-mail of its thread.
     static func enqueue(_ delivery: DeliveryRecord, _ new: NewNotification, in draft: inout OutboxDraft) throws {
         var mail = delivery
-        guard new.isShown else {
-            _ = mail.machine.wasSilent(at: draft.now)
-            draft.writes.put(mail.key, mail)
-            if let event = OutboxEvent(finished: mail) { draft.writes.record(event) }
-            return
-        }
         mail.digest = try draft.mails.lane(
             for: new.options?.thread ?? "", at: delivery.device, now: draft.now, draft.transaction)
         mail.machine = DeliveryStateMachine(

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoPush
 
 /// What decides whether a notification shows something on a device; one that does not is a silent push, which no
 /// preference and no pace concerns.
@@ -13,21 +14,19 @@ struct ShownContent {
         if !text.isEmpty || localized?.values.contains(where: { !$0.isEmpty }) == true { return true }
         // Phones say that there is something, whatever it is.
         if content == .ids, platform.showsUser { return true }
-        switch platform {
-        case .apns: return Self.isShown(aps: platforms?.apns?["aps"])
-        case .fcm:
-            let message = platforms?.fcm
-            return message?["notification"]?.object != nil || message?["android"]?["notification"]?.object != nil
-                || message?["webpush"]?["notification"]?.object != nil
-                || Self.isShown(aps: message?["apns"]?["payload"]?["aps"])
-        case .webpush:
-            let notification = platforms?.webpush?["notification"]
-            return notification?["title"] != nil || notification?["body"] != nil
-        case .webhook, .email: return false
+        return platforms?.isShown(on: platform) == true
+    }
+}
+
+extension Notifier.Platform {
+    /// Whether its devices take pushes that show nothing. Browsers show a text of their own for such a push, or end the
+    /// subscription after some of them; and an e-mail without a text is none.
+    var takesSilentPushes: Bool {
+        switch self {
+        case .apns, .fcm, .webhook: true
+        case .webpush, .email: false
         }
     }
-
-    private static func isShown(aps: JSONValue?) -> Bool { aps?["alert"] != nil || aps?["sound"] != nil }
 }
 
 extension NewNotification {

@@ -54,7 +54,7 @@ struct Acceptance {
         for (index, device) in devices.enumerated() {
             try NewDelivery(new: new, notification: id, index: index, recipient: Recipient(device)).enqueue(in: &draft)
         }
-        try ThreadSteps.count(new, as: id, devices.enumerated().map { ($0, $1.uid) }, in: &draft)
+        try ThreadSteps.count(new, as: id, devices.enumerated().map { ($0, Recipient($1)) }, in: &draft)
         return accepted
     }
 
@@ -89,7 +89,7 @@ struct Acceptance {
         if former != nil, part.isLast { draft.texts.add(-1, to: record.notification) }
         let isWithdrawn = try ThreadSteps.isWithdrawn(
             new, as: record.notification, isBegun: former != nil, in: &draft)
-        var accepted: [(number: Int, uid: String)] = []
+        var accepted: [(number: Int, recipient: Recipient)] = []
         for (index, recipient) in recipients.enumerated() {
             let number = record.recipients + index
             let delivery = NewDelivery(
@@ -101,10 +101,10 @@ struct Acceptance {
             } else {
                 try delivery.enqueue(in: &draft)
             }
-            if !isRead { accepted.append((number, recipient.uid)) }
+            if !isRead { accepted.append((number, recipient)) }
         }
         try ThreadSteps.count(new, as: record.notification, accepted, in: &draft)
-        if !isWithdrawn { ThreadSteps.showBadge(of: new, to: recipients.filter(\.isPresent).map(\.uid), in: &draft) }
+        if !isWithdrawn { ThreadSteps.showBadge(of: new, to: recipients.filter(\.isPresent), in: &draft) }
         record.recipients += recipients.count
         record.through = part.isLast ? nil : recipients.last?.order ?? record.through
         draft.writes.put(key, record)
@@ -213,8 +213,13 @@ struct NewDelivery {
     var index: Int
     var recipient: Recipient
 
+    /// What shows nothing ends at once where no silent push is taken.
     func enqueue(in draft: inout OutboxDraft) throws {
-        let delivery = record(at: draft.now)
+        var delivery = record(at: draft.now)
+        guard recipient.platform.takesSilentPushes || new.shown.isShown(on: recipient.platform) else {
+            _ = delivery.machine.wasSilent(at: draft.now)
+            return end(delivery, in: &draft)
+        }
         if recipient.isMailbox { return try MailThread.enqueue(delivery, new, in: &draft) }
         try draft.enqueue(delivery, from: new.position)
     }
@@ -225,6 +230,10 @@ struct NewDelivery {
         _ =
             recipient.isPresent
             ? delivery.machine.ended(because: .present, at: draft.now) : delivery.machine.withdrawn(at: draft.now)
+        end(delivery, in: &draft)
+    }
+
+    private func end(_ delivery: DeliveryRecord, in draft: inout OutboxDraft) {
         draft.writes.put(delivery.key, delivery)
         if let event = OutboxEvent(finished: delivery) { draft.writes.record(event) }
     }

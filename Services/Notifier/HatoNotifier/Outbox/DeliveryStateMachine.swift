@@ -250,7 +250,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         return end(.dropped, Reason.seen, at: now)
     }
 
-    /// It has no text, and goes where nothing else is shown.
+    /// It shows nothing, and goes where no silent push is taken.
     mutating func wasSilent(at now: Int64) -> Action {
         guard state == .pending else { return .ignore }
         return end(.dropped, Reason.silent, at: now)

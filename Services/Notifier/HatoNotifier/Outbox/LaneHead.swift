@@ -108,7 +108,8 @@ extension NotificationRecord {
     func sent(
         as delivery: DeliveryRecord, to device: DeviceRecord, at address: DeviceAddress, _ reading: some StoreReading
     ) throws -> Delivery {
-        var content = try reading.badged(content(for: delivery, device), of: self, for: delivery)
+        var content = try reading.badged(
+            content(for: delivery, device), of: self, for: delivery, on: device.platform)
         content.appearance.category = try reading.content(ofCategory: category, for: device.locale)
         if contentChoice == .ids { content = content.idsOnly(in: device.locale) }
         var sent = Delivery(id: delivery.id, address: address, content: content, createdAt: createdAt)

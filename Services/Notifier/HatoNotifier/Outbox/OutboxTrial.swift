@@ -48,9 +48,8 @@ struct OutboxTrial: Sendable {
                 let admitted = DeliveryAdmission.Admitted(delivery: delivery, isQuiet: isQuiet)
                 sent.content = admitted.content(
                     sent.content, summary: notification.options?.summary, locale: device.locale)
-                if new.isCounted, new.isShown, new.options?.thread != nil, new.options?.badge == nil,
-                    !device.uid.isEmpty
-                {
+                let isCounted = new.isCounted && new.shown.isShown(on: device.platform) && !device.uid.isEmpty
+                if isCounted, new.options?.thread != nil, new.options?.badge == nil {
                     // It is counted when it is accepted.
                     sent.content.appearance.badge = (sent.content.appearance.badge ?? 0) + 1
                 }
@@ -58,9 +57,9 @@ struct OutboxTrial: Sendable {
             }
         }
         let replyTokens = ReplyTokens(outbox)
-        return deliveries.map { delivery in
+        return zip(deliveries, devices).map { delivery, device in
             guard case .sent(let sent) = delivery else { return delivery }
-            return .sent(replyTokens.add(to: sent))
+            return .sent(replyTokens.add(to: sent, on: device.platform))
         }
     }
 

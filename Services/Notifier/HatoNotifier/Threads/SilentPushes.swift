@@ -33,21 +33,12 @@ struct SilentPushes: Sendable {
                 devices = [try draft.transaction.readable(DeviceRecord.self, DeviceRecord.key(name))]
                     .compactMap(\.self)
             }
-            devices.removeAll { $0.state != .active || !Self.reaches($0.platform) }
+            devices.removeAll { $0.state != .active || !$0.platform.takesSilentPushes }
             guard !devices.isEmpty else { continue }
             try send(push.content, to: devices, in: &draft)
             count += devices.count
         }
         return count
-    }
-
-    /// Browsers show a text of their own for a push that shows nothing, or end the subscription after some of them; and
-    /// no e-mail is taken back.
-    private static func reaches(_ platform: Notifier.Platform) -> Bool {
-        switch platform {
-        case .apns, .fcm, .webhook: true
-        case .webpush, .email: false
-        }
     }
 
     /// Adds what is to be said to the silent push that waits for all these devices, so that a user that reads and
@@ -120,9 +111,10 @@ struct SilentPushes: Sendable {
 }
 
 extension StoreReading {
-    /// What a push carries of the counts of its user, as they are now.
+    /// What a push to a device of the platform carries of the counts of its user, as they are now.
     func badged(
-        _ content: DeliveryContent, of notification: NotificationRecord, for delivery: DeliveryRecord
+        _ content: DeliveryContent, of notification: NotificationRecord, for delivery: DeliveryRecord,
+        on platform: Notifier.Platform
     ) throws -> DeliveryContent {
         var content = content
         let record = try { () throws -> BadgeRecord? in
@@ -130,8 +122,7 @@ extension StoreReading {
             return try readable(BadgeRecord.self, BadgeRecord.key(delivery.uid))
         }
         guard let withdrawal = notification.withdrawal else {
-            let isShown = content.text.title != nil || content.text.body != nil
-            if isShown, content.appearance.badge == nil, content.appearance.thread != nil {
+            if content.isShown(on: platform), content.appearance.badge == nil, content.appearance.thread != nil {
                 content.appearance.badge = try record()?.shown
             }
             return content

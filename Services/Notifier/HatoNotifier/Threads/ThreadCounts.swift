@@ -184,9 +184,6 @@ struct ThreadCounts {
 }
 
 extension NewNotification {
-    /// A push without texts shows nothing.
-    var isShown: Bool { !text.isEmpty || localized?.values.contains { !$0.isEmpty } == true }
-
     /// Where its path leads to it; nil when its deletion withdraws nothing.
     var originKey: RecordKey? {
         guard isWithdrawable, let trigger, let path else { return nil }

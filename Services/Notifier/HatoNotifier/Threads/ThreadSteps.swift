@@ -3,15 +3,17 @@ import HatoStorage
 
 /// What accepting, reading, deleting and forgetting do to threads, each as a part of a transaction.
 enum ThreadSteps {
-    /// Counts a notification for its users, once for each, and remembers which deliveries of it they have: numbers and
-    /// uids.
+    /// Counts a notification for its users, once for each, and remembers which deliveries show it to them: numbers and
+    /// recipients.
     static func count(
-        _ new: NewNotification, as id: String, _ deliveries: [(number: Int, uid: String)], in draft: inout OutboxDraft
+        _ new: NewNotification, as id: String, _ deliveries: [(number: Int, recipient: Recipient)],
+        in draft: inout OutboxDraft
     ) throws {
-        guard let thread = new.options?.thread, new.isShown else { return }
+        guard let thread = new.options?.thread else { return }
+        let shown = new.shown
         var numbers: [String: [UInt32]] = [:]
-        for delivery in deliveries where !delivery.uid.isEmpty {
-            numbers[delivery.uid, default: []].append(UInt32(clamping: delivery.number))
+        for (number, recipient) in deliveries where !recipient.uid.isEmpty && shown.isShown(on: recipient.platform) {
+            numbers[recipient.uid, default: []].append(UInt32(clamping: number))
         }
         for (uid, deliveries) in numbers {
             let place = UserThread(uid: uid, thread: thread)
@@ -24,10 +26,13 @@ enum ThreadSteps {
     }
 
     /// Users that look at what a notification is about get the badge of it only.
-    static func showBadge(of new: NewNotification, to users: [String], in draft: inout OutboxDraft) {
+    static func showBadge(of new: NewNotification, to recipients: [Recipient], in draft: inout OutboxDraft) {
         // A number in place of the count is that of a push that shows something.
-        guard new.options?.thread != nil, new.options?.badge == nil, new.isShown else { return }
-        for uid in users where !uid.isEmpty { draft.threads.push(to: .user(uid)) { $0.concernsAll() } }
+        guard new.options?.thread != nil, new.options?.badge == nil else { return }
+        let shown = new.shown
+        for recipient in recipients where !recipient.uid.isEmpty && shown.isShown(on: recipient.platform) {
+            draft.threads.push(to: .user(recipient.uid)) { $0.concernsAll() }
+        }
     }
 
     /// Whether a notification that is about to be accepted, or more of it, was withdrawn already: the node that fired

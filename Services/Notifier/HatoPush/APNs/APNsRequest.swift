@@ -114,8 +114,7 @@ public struct APNsRequest: Sendable, Hashable {
     // MARK: Payload
 
     private static func isSilent(_ content: DeliveryContent) -> Bool {
-        content.text.title == nil && content.text.body == nil && content.neutralText == nil
-            && !AppleMembers.isShown(content.platforms?.apns?["aps"])
+        !content.isShown(on: .apns)
     }
 
     /// One with a badge is shown: APNs wants only `content-available` of a push in the background.

@@ -59,7 +59,10 @@ public struct FCMRequest: Sendable, Hashable {
         if !data.isEmpty { message["data"] = texts(data) }
         var android: JSONObject = ["priority": urgent ? "HIGH" : "NORMAL", "ttl": .string("\(times.ttlSeconds)s")]
         if let key = content.collapseKey { android["collapse_key"] = .string(key) }
-        if !isSilent && !isDataOnly { android["notification"] = .object(androidNotification(content)) }
+        // What members show is removed by its tag, too.
+        if !isSilent && !isDataOnly || ShownMembers.showOnAndroid(content.platforms?.fcm) {
+            android["notification"] = .object(androidNotification(content))
+        }
         message["android"] = .object(android)
         message["apns"] = .object(apns(content, times, isDataOnly: isDataOnly))
         message["webpush"] = .object(webpush(content, times, isShown: !isSilent && !isDataOnly))
@@ -152,7 +155,7 @@ public struct FCMRequest: Sendable, Hashable {
         let appearance = content.appearance
         let given = content.platforms?.fcm?["apns"]?["payload"]?["aps"]
         let hasText = content.text.title != nil || content.text.body != nil
-        let isSilent = !hasText && content.neutralText == nil && !AppleMembers.isShown(given)
+        let isSilent = !hasText && content.neutralText == nil && !ShownMembers.showAlert(aps: given)
         var aps: JSONObject = [:]
         if hasText && isDataOnly { aps["alert"] = alert(content.text) }
         if let text = content.neutralText { aps["alert"] = .string(text) }

@@ -69,8 +69,12 @@ public struct WebPushRequest: Sendable, Hashable {
 
     private static func plaintext(_ content: DeliveryContent, _ members: JSONValue?) -> [UInt8] {
         var message: JSONObject = [:]
-        let made = notification(content)
-        let given = members?["notification"]?.object ?? [:]
+        let made = notification(content, members?["notification"])
+        var given = members?["notification"]?.object ?? [:]
+        // A body without a title stands in its place.
+        if made["title"] != nil, made["title"] == given["body"], given["title"] == nil, made["body"] == nil {
+            given["body"] = nil
+        }
         var notification = made.merging(given)
         if given["vibrate"] != nil && given["silent"] == nil {
             // Together with `vibrate`, browsers refuse it.
@@ -91,11 +95,14 @@ public struct WebPushRequest: Sendable, Hashable {
         return JSONValue.object(message).encoded
     }
 
-    private static func notification(_ content: DeliveryContent) -> JSONObject {
+    /// - Parameter given: members of the notification, whose title is shown where the content has no text.
+    private static func notification(_ content: DeliveryContent, _ given: JSONValue?) -> JSONObject {
         let appearance = content.appearance
         var object: JSONObject = [:]
         // A title is required: a body without one takes its place.
-        let title = content.text.title ?? content.text.body ?? content.neutralText
+        let title =
+            content.text.title ?? content.text.body ?? content.neutralText
+            ?? ShownMembers.title(ofBrowser: given)
         if let title {
             object["title"] = .string(title)
             if content.text.title != nil, let body = content.text.body { object["body"] = .string(body) }
