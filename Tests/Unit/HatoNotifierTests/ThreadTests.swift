@@ -449,7 +449,7 @@ import Testing
 
 extension Notifier.Devices.Register {
     /// Of a subscription.
-    fileprivate static let subscriptionKeys = (
+    static let subscriptionKeys = (
         p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
         auth: "BTBZMqHH6r4Tts7J_aSIgg"
     )
