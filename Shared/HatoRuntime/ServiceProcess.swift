@@ -70,10 +70,17 @@ public struct ServiceProcess: Sendable {
     /// The number of servers in this process, which share its open files.
     public var servers: Int
 
-    public init(service: String, declared: [Setting], servers: Int = 1) {
+    /// What of the settings their declarations do not check; throws `SettingsError`. `config` and the start call it.
+    public var check: @Sendable (Settings) throws -> Void
+
+    public init(
+        service: String, declared: [Setting], servers: Int = 1,
+        check: @Sendable @escaping (Settings) throws -> Void = { _ in }
+    ) {
         self.service = service
         self.declared = declared
         self.servers = servers
+        self.check = check
     }
 
     /// Resolves the value of each setting.
@@ -83,6 +90,7 @@ public struct ServiceProcess: Sendable {
     public func showSettings(_ arguments: [String]) -> Int32 {
         do {
             let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            try check(settings)
             guard let object = settings.shownAsJSON.object else { return 0 }
             if OutputLine.print(object) { return 0 }
             complain("cannot write: \(String(cString: strerror(errno)))")
@@ -102,6 +110,7 @@ public struct ServiceProcess: Sendable {
     ) async -> Int32 {
         do {
             let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            try check(settings)
             do { return try await run(settings, start: start) } catch let error as RPCServerError {
                 guard case .cannotListen(_, let port, _) = error else { throw error }
                 complain("\(SettingsError(cannotListen: error, port: port, settings))")

@@ -30,7 +30,10 @@ public struct SettingsResolver: Sendable {
                 throw SettingsError("unknown flag --\(name)\(suggestion(for: name))")
             }
             if value == nil, setting.kind == .flag {
-                if let next = rest.first, next == "true" || next == "false" {
+                if let next = rest.first, !next.hasPrefix("-") {
+                    guard next == "true" || next == "false" else {
+                        throw SettingsError("setting \(name) (flag): '\(next)' is neither true nor false")
+                    }
                     value = rest.popFirst()
                 } else {
                     value = "true"

@@ -84,6 +84,7 @@ import Testing
             "setting auth (flag): 'nowhere' is no HOST:PORT, such as 127.0.0.1:7701 or [::1]:7701"
         ),
         (["--data", "d", "--data", "e"], "--data is given twice"),
+        (["--quiet", "maybe"], "setting quiet (flag): 'maybe' is neither true nor false"),
         (["stray"], "'stray' is no setting; settings are written --name value"),
         ([], "setting data is missing: give --data or HATO_MESSAGES_DATA (data)"),
     ])

@@ -39,7 +39,20 @@ enum GatewaySettings {
                 trustedProxies, publicURL, origins, accessLog, ServeSettings.eventLoops,
             ] + [ServeSettings.memory] + ServeSettings.peerTLS + limits,
         // A client's socket has a connection to messages: two open files.
-        servers: 2)
+        servers: 2, check: check)
+
+    /// Checks the lists, and limits that belong together. Throws `SettingsError`.
+    private static let check = { @Sendable (settings: Settings) throws in
+        _ = try trust(settings)
+        _ = try apiKeys(settings)
+        _ = try namespaces(settings)
+        let limits = settings.limits(GatewayLimits.self)
+        guard limits.silenceMsMax >= limits.pingMs else {
+            throw SettingsError(
+                "setting silence-ms-max: \(limits.silenceMsMax) is less than ping-ms: sockets would close before their "
+                    + "clients could respond to a ping; give at least \(limits.pingMs)")
+        }
+    }
 
     /// The limits, of which those of bytes follow from `memory-bytes`. Two event loops hold two thirds at most.
     private static let limits = GatewayLimits.all.map { limit in
@@ -71,18 +84,29 @@ enum GatewaySettings {
     static let accessLog = Setting(
         "access-log", .flag, default: "true", help: "log a line for each request, without its query")
 
+    /// Which proxies and pages a gateway trusts.
+    private typealias Trust = (proxies: TrustedProxies, publicURL: PublicURL?, origins: AllowedOrigins)
+
     /// Sets which proxies and pages the gateway trusts. Throws `SettingsError`.
     static func setTrust(_ settings: Settings, of configuration: inout GatewayConfiguration) throws {
-        do { configuration.trustedProxies = try TrustedProxies(settings[trustedProxies.name]) } catch {
+        let trust = try trust(settings)
+        (configuration.trustedProxies, configuration.publicURL) = (trust.proxies, trust.publicURL)
+        configuration.origins = trust.origins
+    }
+
+    private static func trust(_ settings: Settings) throws -> Trust {
+        var trust = (proxies: TrustedProxies.none, publicURL: PublicURL?.none, origins: AllowedOrigins.any)
+        do { trust.proxies = try TrustedProxies(settings[trustedProxies.name]) } catch {
             throw SettingsError("setting \(trustedProxies.name): \(error.message)")
         }
         let url = settings[publicURL.name]
-        do { configuration.publicURL = url.isEmpty ? nil : try PublicURL(url) } catch {
+        do { trust.publicURL = url.isEmpty ? nil : try PublicURL(url) } catch {
             throw SettingsError("setting \(publicURL.name): \(error.message)")
         }
-        do { configuration.origins = try AllowedOrigins(settings[origins.name]) } catch {
+        do { trust.origins = try AllowedOrigins(settings[origins.name]) } catch {
             throw SettingsError("setting \(origins.name): \(error.message)")
         }
+        return trust
     }
 
     /// Firebase Auth over HTTP. Throws `SettingsError`.
@@ -90,14 +114,17 @@ enum GatewaySettings {
         let settings = start.settings
         var accounts = AccountsConfiguration(
             auth: try start.clientConfiguration(to: "auth"), project: settings["project"])
-        if let text = settings.text("api-keys"), !text.isEmpty {
-            let keys = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-                .filter { !$0.isEmpty }
-            // A list of none would let everything in.
-            guard !keys.isEmpty else { throw SettingsError("setting api-keys has no key; give e.g. AIza1,AIza2") }
-            accounts.apiKeys = .listed(Set(keys))
-        }
+        if let keys = try apiKeys(settings) { accounts.apiKeys = .listed(keys) }
         return accounts
+    }
+
+    /// Nil: any.
+    private static func apiKeys(_ settings: Settings) throws -> Set<String>? {
+        guard let text = settings.text("api-keys"), !text.isEmpty else { return nil }
+        let keys = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        // A list of none would let everything in.
+        guard !keys.isEmpty else { throw SettingsError("setting api-keys has no key; give e.g. AIza1,AIza2") }
+        return Set(keys)
     }
 
     /// The conventions of emulators; nil unless they are asked for. Throws `SettingsError`.
@@ -116,6 +143,11 @@ enum GatewaySettings {
     static func namespaces(_ settings: Settings) throws -> NamespaceTable {
         var table = NamespaceTable(project: settings["project"])
         table.domain = settings.text("database-domain")
+        if let domain = table.domain, !domain.isEmpty, !isDomain(domain) {
+            throw SettingsError(
+                "setting database-domain: \"\(domain)\" is no name of a domain; give one without scheme, port and dots "
+                    + "at its ends, e.g. db.example.com")
+        }
         for pair in settings["namespaces"].split(separator: ",") {
             let words = pair.split(separator: "=", omittingEmptySubsequences: false)
             guard words.count == 2, !words[0].isEmpty, let database = DatabaseName(rawValue: String(words[1])) else {
@@ -130,5 +162,16 @@ enum GatewaySettings {
             }
         }
         return table
+    }
+
+    /// Labels of letters, digits and hyphens with dots between them.
+    private static func isDomain(_ text: String) -> Bool {
+        text.utf8.count <= 253
+            && text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
+                (1...63).contains(label.count)
+                    && label.allSatisfy { byte in
+                        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == 0x2D
+                    }
+            }
     }
 }
