@@ -15,7 +15,6 @@ final class PlainSocket: Sendable {
     /// The bytes behind the last line.
     private let received = Mutex<[UInt8]>([])
     /// Whether the peer has ended the connection, and all before that is read.
-    private let hasEnded = Mutex(false)
 
     /// - Parameter address: such as `127.0.0.1:7702`.
     init(_ address: String) throws {
@@ -71,6 +70,7 @@ final class PlainSocket: Sendable {
             let count = bytes.withUnsafeBytes {
                 write(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent)
             }
+            if count < 0, [EPIPE, ECONNRESET].contains(errno) { throw ConnectionEnded(wanted: "all bytes are sent") }
             guard count > 0 else { throw DeadlineExceeded("all bytes are sent: \(String(cString: strerror(errno)))") }
             sent += count
         }
@@ -83,6 +83,14 @@ final class PlainSocket: Sendable {
         guard try JSONParser.parse(line)["result"] != nil else {
             throw DeadlineExceeded("\(method) succeeds: \(String(decoding: line.prefix(1_000), as: UTF8.self))")
         }
+    }
+
+    /// Whether the peer ends the connection and sends nothing before; false if it only says nothing.
+    func isClosed() -> Bool {
+        guard received.withLock({ $0.isEmpty }) else { return false }
+        var byte: UInt8 = 0
+        let count = recv(descriptor, &byte, 1, 0)
+        return count == 0 || count < 0 && errno == ECONNRESET
     }
 
     /// The next line without its end.
@@ -114,24 +122,23 @@ final class PlainSocket: Sendable {
     private func receive(_ received: inout [UInt8], _ wanted: String) throws {
         let block = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
             let got = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            guard got > 0 else {
-                let code = got == 0 ? 0 : errno
-                if got == 0 || code == ECONNRESET { hasEnded.withLock { $0 = true } }
-                throw DeadlineExceeded("\(wanted): \(got == 0 ? "the end" : String(cString: strerror(code)))")
-            }
+            if got == 0 || got < 0 && errno == ECONNRESET { throw ConnectionEnded(wanted: wanted) }
+            guard got > 0 else { throw DeadlineExceeded("\(wanted): \(String(cString: strerror(errno)))") }
             count = got
         }
         received.append(contentsOf: block)
     }
 
-    /// Whether the peer ends the connection, and sends nothing before. False where it only stays silent.
-    func isClosed() -> Bool { (try? bytes(1)) == nil && hasEnded.withLock { $0 } }
-
     /// Whether the peer ends the connection; what it sends before is passed over.
     func isClosedLater() -> Bool {
-        while (try? bytes(1)) != nil {}
-        return hasEnded.withLock { $0 }
+        do { while true { _ = try bytes(1) } } catch { return error is ConnectionEnded }
     }
+}
+
+/// The peer has ended or reset a connection; a peer that only says nothing is a `DeadlineExceeded`.
+struct ConnectionEnded: Error {
+    /// What was to come instead.
+    let wanted: String
 }
 
 /// Runs blocking work on a thread of its own.
