@@ -253,7 +253,7 @@ let package = Package(
             "Integration",
             [
                 "HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", "TestFirebase", crypto,
-                logging,
+                logging, nioCore, nioPosix, nioSSL,
             ], exclude: ["Gateway/Transcripts"]),
         suite(
             "Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime", "TestFirebase"], exclude: ["README.md"]),
