@@ -13,6 +13,8 @@ struct ClientModel {
         var isAcknowledged = false
         /// The hash that it sent was that of this value.
         var isHashed = false
+        /// That value.
+        var known: Int?
         /// The values that were pushed, the newest last; 0 for none.
         var pushed: [Int] = []
         var value: Int?
@@ -23,7 +25,7 @@ struct ClientModel {
         case unlisten
         case write(path: String, value: Int, Set<Int>)
         case transaction(path: String, expected: Int?, value: Int, Set<Int>)
-        case read
+        case read(path: String)
     }
 
     /// By the number of its request.
@@ -64,7 +66,8 @@ struct ClientModel {
         let text = send(
             .listen(tag: tag, path: path), "q",
             "{\"p\":\"\(path)\"\(query),\"h\":\"\(ServiceModel.hash(of: known))\"}")
-        listens[lastNumber] = Listen(path: path, tag: tag, number: lastNumber, isHashed: known != nil, value: known)
+        listens[lastNumber] = Listen(
+            path: path, tag: tag, number: lastNumber, isHashed: known != nil, known: known, value: known)
         return text
     }
 
@@ -88,7 +91,7 @@ struct ClientModel {
             "{\"p\":\"\(listen.path)\",\"d\":\(value),\"h\":\"\(hash)\"}")
     }
 
-    mutating func read(_ path: String) -> String { send(.read, "g", "{\"p\":\"\(path)\",\"q\":{}}") }
+    mutating func read(_ path: String) -> String { send(.read(path: path), "g", "{\"p\":\"\(path)\",\"q\":{}}") }
 
     /// The listens that see a write of now: those whose response has come.
     private func observers(of path: String) -> Set<Int> {
@@ -102,7 +105,7 @@ struct ClientModel {
         guard !isOver else { return "something comes behind the end of the token" }
         guard let message = try? JSONParser.parse(text), let data = message["d"] else { return "no message" }
         guard let body = data["b"] else { return message["t"] == "c" ? nil : "no body" }
-        if let number = data["r"]?.integer { return respond(Int(number), body["s"]?.string ?? "") }
+        if let number = data["r"]?.integer { return respond(Int(number), body) }
         switch data["a"] {
         case "d": return push(body)
         case "c": return revoke(body)
@@ -143,7 +146,8 @@ struct ClientModel {
         return nil
     }
 
-    private mutating func respond(_ number: Int, _ word: String) -> String? {
+    private mutating func respond(_ number: Int, _ body: JSONValue) -> String? {
+        let word = body["s"]?.string ?? ""
         if tokenHasEnded {
             // Requests that met the end of the token get no response.
             while let first = requests.first, first.number < number { skipped.append(requests.removeFirst()) }
@@ -171,8 +175,21 @@ struct ClientModel {
                 if listen.value == expected { return "\(first.number) is stale, and its listen has not seen why" }
             }
             return nil
-        case .unlisten, .read: return nil
+        case .read(let path): return word == "ok" ? check(body["d"], of: path, for: number) : nil
+        case .unlisten: return nil
         }
+    }
+
+    /// What a read returns is a value that the listens of before have been sent.
+    private func check(_ data: JSONValue?, of path: String, for number: Int) -> String? {
+        guard let data else { return "a read without data" }
+        let value = data.number.map { Int($0) } ?? 0
+        for listen in listens.values where listen.path == path && listen.number < number && listen.isAcknowledged {
+            guard listen.pushed.contains(value) || listen.isHashed && value == listen.known ?? 0 else {
+                return "\(number) reads \(value), which \(listen) has not been sent"
+            }
+        }
+        return nil
     }
 
     /// An own write is pushed before its response, to the listens that were there.
