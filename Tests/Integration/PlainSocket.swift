@@ -14,7 +14,6 @@ final class PlainSocket: Sendable {
     private let descriptor: Int32
     /// The bytes behind the last line.
     private let received = Mutex<[UInt8]>([])
-    /// Whether the peer has ended the connection, and all before that is read.
 
     /// - Parameter address: such as `127.0.0.1:7702`.
     init(_ address: String) throws {
