@@ -2,8 +2,8 @@ import HatoFirebase
 import NIOCore
 import NIOWebSocket
 
-/// Why a socket of a session is closed, as its client gets it: a code (RFC 6455 §7.4) and a reason. Firebase's SDKs look
-/// at neither: they come back after their own delays.
+/// Why a socket of a session is closed, as its client gets it: a code (RFC 6455 §7.4) and a reason. Firebase's SDKs
+/// look at neither: they come back after their own delays.
 enum SocketEnd: Hashable, Sendable {
     /// The client has closed it, with this code.
     case ofClient(UInt16)

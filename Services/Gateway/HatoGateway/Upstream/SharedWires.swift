@@ -6,8 +6,8 @@ import NIOCore
 /// The connections to a service over which the calls of single requests go, on one event loop.
 ///
 /// A few connections are shared: the calls of one turn of the event loop go to the one with the fewest calls among
-/// those whose oldest call is not slow. None has an identity; each call has its own. A connection that is lost ends its calls with an error; the next
-/// call connects anew.
+/// those whose oldest call is not slow. None has an identity; each call has its own. A connection that is lost ends its
+/// calls with an error; the next call connects anew.
 ///
 /// A call without a response may be given up. Its connection gets no further calls then until that response comes, and
 /// is closed with its last call that is given up: a service that has vanished is noticed by the system after minutes

@@ -99,8 +99,8 @@ struct RequestChecks: Sendable {
         }
     }
 
-    /// The longest time to live that may be given; it is cut to `ttl-seconds-max`. A smaller setting refuses nothing: no
-    /// platform keeps a push for longer than its own limit, whatever it is given.
+    /// The longest time to live that may be given; it is cut to `ttl-seconds-max`. A smaller setting refuses nothing:
+    /// no platform keeps a push for longer than its own limit, whatever it is given.
     var givenSecondsMax: Int { max(limits.timeToLiveSecondsMax, LegacyMessage.defaultSeconds) }
 
     /// How long a notification is delivered, in milliseconds.
