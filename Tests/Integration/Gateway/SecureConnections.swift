@@ -52,7 +52,7 @@ struct SecureConnections {
             let plain = try PlainSocket(gateway)
             try HTTPResponseText.request("GET /a.json", on: plain)
             // Before that there is an alert of TLS, and no response.
-            #expect(throws: DeadlineExceeded.self) { try HTTPResponseText(headOf: plain) }
+            #expect(throws: ConnectionEnded.self) { try HTTPResponseText(headOf: plain) }
             #expect(plain.isClosedLater())
             let current = try tunnel(.tlsv12)
             #expect(try HTTPResponseText.of("GET /a.json", on: PlainSocket(current.address)).status == 200)
