@@ -47,12 +47,14 @@ class Program:
 class GatewayStack:
     """Three programs and an administrator's key.
 
-    `rules` are those of the default database; `gateway` has further settings of the gateway. With `tls`, it has a
-    certificate for localhost, whose authority is in the file `authority`.
+    `rules` are those of the default database; `gateway` and `auth` have further settings of these. With `tls`, it has a
+    certificate for localhost, whose authority is in the file `authority`. With `emulator` it takes the words of
+    Firebase's emulators.
     """
 
-    def __init__(self, rules=None, gateway=(), tls=False):
+    def __init__(self, rules=None, gateway=(), tls=False, emulator=False, auth=()):
         self.rules, self.gateway, self.tls = rules, list(gateway), tls
+        self.emulator, self.auth = emulator, auth
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="hato-gateway-")
@@ -64,6 +66,8 @@ class GatewayStack:
         self.programs = {}
         if self.tls:
             self.make_certificate()
+        if self.emulator:
+            self.gateway += ["--emulator", "true", "--admin-key-file", key]
         try:
             self.start("auth")
             self.start("messages")
@@ -80,7 +84,7 @@ class GatewayStack:
         data = ["--data", os.path.join(self.folder, name), "--admin-key-file", self.key_file]
         outgoing = ["--outgoing-key-file", self.key_file]
         arguments = {
-            "auth": lambda: [*data, "--scrypt-log-n", "4", "--limit-loopback", "false"],
+            "auth": lambda: [*data, "--scrypt-log-n", "4", "--limit-loopback", "false", *self.auth],
             "messages": lambda: [*data, *outgoing, "--auth", address["auth"]],
             "gateway": lambda: [
                 *outgoing, "--messages", address["messages"], "--auth", address["auth"], *self.gateway],
