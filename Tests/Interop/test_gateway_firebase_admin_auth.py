@@ -224,7 +224,7 @@ class AuthOfAServerTest(unittest.TestCase):
         settings = auth.ActionCodeSettings("https://example.com/next")
 
         def code(link, mode):
-            # Without a template of auth that says otherwise, the page of the app has the code.
+            # auth has no action-url here: the link is that of the page of the app.
             self.assertEqual(link.split("?")[0], "https://example.com/next")
             query = urllib.parse.parse_qs(urllib.parse.urlsplit(link).query)
             self.assertEqual(query["mode"], [mode])
