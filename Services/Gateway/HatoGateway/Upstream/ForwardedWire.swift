@@ -31,6 +31,9 @@ struct ServiceLink: Sendable {
     var forwardKey: String
     /// Of its outages.
     var reports: ServiceReports
+    /// Whether the service carries out the calls of one connection together. Another one begins a call when the one
+    /// before has its response.
+    var carriesOutTogether = false
     /// The connections that are open, of all event loops.
     let openWires = OpenWires()
 

@@ -14,7 +14,8 @@ struct ServiceLinks: Sendable {
         func link(_ service: String, _ client: RPCClientConfiguration) throws -> ServiceLink {
             ServiceLink(
                 connector: try RPCWireConnector(RPCWireConfiguration(client)), forwardKey: configuration.forwardKey,
-                reports: ServiceReports(service, at: "\(client.host):\(client.port)", logger))
+                reports: ServiceReports(service, at: "\(client.host):\(client.port)", logger),
+                carriesOutTogether: service == "messages")
         }
         messages = try link("messages", configuration.messages)
         auth = try configuration.auth.map { try link("auth", $0) }

@@ -5,9 +5,10 @@ import NIOCore
 
 /// The connections to a service over which the calls of single requests go, on one event loop.
 ///
-/// A few connections are shared: the calls of one turn of the event loop go to the one with the fewest calls among
-/// those whose oldest call is not slow. None has an identity; each call has its own. A connection that is lost ends its
-/// calls with an error; the next call connects anew.
+/// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not
+/// slow, and where the service carries calls out together, so do the others of the same turn of the event loop. None
+/// has an identity; each call has its own. A connection that is lost ends its calls with an error; the next call
+/// connects anew.
 ///
 /// A call without a response may be given up. Its connection gets no further calls then until that response comes, and
 /// is closed with its last call that is given up: a service that has vanished is noticed by the system after minutes
@@ -23,7 +24,8 @@ final class SharedWires {
     /// Bytes of calls that wait, with those of the other connections of the event loop.
     private let waiting: HeldBytes
     private var wires: [SharedWire] = []
-    /// The connection that got the last call: those of one turn of the event loop go out in one write.
+    /// The connection that got the last call: those of one turn of the event loop go out in one write. Nil where a call
+    /// would wait for the ones before.
     private weak var gathering: SharedWire?
 
     /// - Parameters:
@@ -72,7 +74,7 @@ final class SharedWires {
             return gathering
         }
         let wire = leastLoaded(now)
-        gathering = wire
+        if link.carriesOutTogether { gathering = wire }
         return wire
     }
 
