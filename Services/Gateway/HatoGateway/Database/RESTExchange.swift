@@ -102,7 +102,9 @@ final class RESTExchange: HTTPExchange {
             switch outcome {
             case .success(let text):
                 follow(request.step(after: operation, result: Array(text.readableBytesView)), operation)
-            case .failure(let error) where error.reason == "connection_lost":
+            // Its outcome is unknown: also to a service that stops.
+            case .failure(let error)
+            where error.reason == "connection_lost" || error.code == .unavailable && !error.isRetryable:
                 respond(request.error(lostError))
             case .failure(let error): follow(request.step(after: operation, error: error, as: identity), operation)
             }
