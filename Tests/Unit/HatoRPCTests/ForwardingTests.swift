@@ -227,8 +227,10 @@ struct ForwardingTests {
 
     @Test func idleOneIsNotClosed() async throws {
         let service = try await TestService { $0.limits.idleSecondsMax = 5 }
-        let forwarding = try await service.peer()
-        for _ in 0..<2 { _ = try await forwarding.call("session.forward", #"{"auth":"gateway"}"#) }
+        var forwarding = try await service.peer()
+        // On a busy machine a connection may be closed as idle before its first call.
+        for _ in 0..<10 where try await !declaresItself(forwarding) { forwarding = try await service.peer() }
+        #expect(try await declaresItself(forwarding), "it may do so twice")
         // Twice as long as it takes until one that does not forward is closed.
         for _ in 0..<2 {
             let idle = try await service.peer()
@@ -236,6 +238,12 @@ struct ForwardingTests {
         }
         #expect(try await client(of: forwarding) == counted(for: "127.0.0.1"))
         await service.stop()
+    }
+
+    /// Whether the connection forwards from now on; false when it was closed first.
+    private func declaresItself(_ peer: RawPeer) async throws -> Bool {
+        guard let response = try? await peer.call("session.forward", #"{"auth":"gateway"}"#) else { return false }
+        return response["result"] == [:]
     }
 
     @Test func connectionsThatForwardDoNotCountForTheirAddress() async throws {
