@@ -20,6 +20,8 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private let output: UntakenOutput
     private var traffic: NativeTraffic
     private var context: ChannelHandlerContext?
+    /// Of NIO's encoder of frames, which text frames pass by (`TextFrames`).
+    private var encoder: ChannelHandlerContext?
     private var wire: RPCLineWire?
     private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
     private var opening: Scheduled<Void>?
@@ -54,6 +56,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        encoder = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
         loopState.sockets[ObjectIdentifier(self)] = self
         loopState.metrics.socketsChanged(by: 1)
         wire = link.connectLines(on: context.eventLoop, for: output.address, self)
@@ -71,7 +74,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         if loopState.sockets.removeValue(forKey: ObjectIdentifier(self)) != nil {
             loopState.metrics.socketsChanged(by: -1)
         }
-        self.context = nil
+        (self.context, encoder) = (nil, nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -302,7 +305,11 @@ extension NativeSocket: RPCLineWireDelegate {
         guard wire === self.wire else { return }
         traffic.sent(line.readableBytes)
         isLineRefused = NativeSocketEnd.isRefusal(line)
-        write(WebSocketFrame(fin: true, opcode: .text, data: line))
+        guard !isClosing, let context, let encoder else { return }
+        var frames = TextFrames(line.readableBytes, count: 1, context.channel.allocator)
+        frames.append(line)
+        encoder.write(NIOAny(frames.bytes), promise: nil)
+        needsFlush = true
     }
 
     func lineWireDelivered(_ wire: RPCLineWire) { flush() }

@@ -35,6 +35,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private var record: RequestRecord?
     private var frames: FrameAssembler
     private var context: ChannelHandlerContext?
+    /// Of NIO's encoder of frames, which text frames pass by (`TextFrames`).
+    private var encoder: ChannelHandlerContext?
     private var ping: Scheduled<Void>?
     private var health = SocketHealth()
     private var isInputPaused = false
@@ -71,6 +73,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        encoder = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
         loopState.sockets[ObjectIdentifier(self)] = self
         loopState.metrics.socketsChanged(by: 1)
         owner.socketOpened(self)
@@ -85,7 +88,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         if loopState.sockets.removeValue(forKey: ObjectIdentifier(self)) != nil {
             loopState.metrics.socketsChanged(by: -1)
         }
-        self.context = nil
+        (self.context, encoder) = (nil, nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -150,15 +153,13 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     ///
     /// - Parameter promise: it succeeds when the socket has taken the message.
     func send(_ message: [UInt8], promise: EventLoopPromise<Void>? = nil) {
-        guard let context, !hasEnded else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
+        guard let context, let encoder, !hasEnded else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
         record?.bytes += message.count
-        let frames = FrameSplitter.frames(of: message)
-        for (index, frame) in frames.enumerated() {
-            context.write(
-                wrapOutboundOut(WebSocketFrame(fin: true, opcode: .text, data: ByteBuffer(bytes: frame))),
-                promise: index == frames.count - 1 ? promise : nil)
-        }
-        if frames.isEmpty { promise?.succeed(()) }
+        let parts = FrameSplitter.frames(of: message)
+        guard !parts.isEmpty else { return promise?.succeed(()) ?? () }
+        var frames = TextFrames(message.count, count: parts.count, context.channel.allocator)
+        for part in parts { frames.append(part) }
+        encoder.write(NIOAny(frames.bytes), promise: promise)
         needsFlush = true
     }
 

@@ -80,6 +80,8 @@ final class ForwardedWire {
     func send(_ method: String, _ params: [UInt8]) -> UInt64? { wire?.send(method, params: params.span) }
 
     var queuedBytes: Int { wire?.queuedBytes ?? 0 }
+    /// Whether the service takes calls, and what was sent in this turn of the event loop is still to go out.
+    var isGathering: Bool { isOpen && wire?.isGathering == true }
     var isWritable: Bool { wire?.isWritable ?? true }
     func pause() { wire?.pause() }
     func resume() { wire?.resume() }

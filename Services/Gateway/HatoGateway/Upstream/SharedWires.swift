@@ -27,6 +27,10 @@ final class SharedWires {
     /// The connection that got the last call: those of one turn of the event loop go out in one write. Nil where a call
     /// would wait for the ones before.
     private weak var gathering: SharedWire?
+    /// How many calls it got in this turn.
+    private var gathered = 0
+    /// A connection's responses come in the order of its calls: so few calls of a turn wait for a large one among them.
+    private static let gatheredMax = 16
 
     /// - Parameters:
     ///   - max: connections.
@@ -49,7 +53,7 @@ final class SharedWires {
             completion(.failure(error))
             return SharedCall()
         }
-        guard waiting.change(by: params.count) else {
+        guard holds(params.count) else {
             let error = RPCError.resourceExhausted(
                 reason: "busy", "The gateway holds too many calls; try again", retryAfterMs: 1_000)
             completion(.failure(error))
@@ -62,6 +66,14 @@ final class SharedWires {
         }
     }
 
+    /// Counts the bytes of a call, if need be in place of those of calls that nothing gives up in time.
+    private func holds(_ bytes: Int) -> Bool {
+        if waiting.change(by: bytes) { return true }
+        let now = NIODeadline.now()
+        for wire in wires { wire.giveUpOldest(at: now) }
+        return waiting.change(by: bytes)
+    }
+
     /// Ends all connections; their calls fail.
     func close() {
         for wire in wires { wire.close() }
@@ -70,11 +82,12 @@ final class SharedWires {
 
     private func wire() -> SharedWire {
         let now = NIODeadline.now()
-        if let gathering, !gathering.hasEnded, !gathering.isStuck, gathering.gathers, isPrompt(gathering, now) {
+        if let gathering, gathering.gathers, gathered < Self.gatheredMax, isPrompt(gathering, now) {
+            gathered += 1
             return gathering
         }
         let wire = leastLoaded(now)
-        if link.carriesOutTogether { gathering = wire }
+        if link.carriesOutTogether { (gathering, gathered) = (wire, 1) }
         return wire
     }
 
@@ -141,8 +154,8 @@ private final class SharedWire: ForwardedWireOwner {
 
     var count: Int { calls.count }
 
-    /// Whether calls wait for the end of this turn of the event loop, or for the socket.
-    var gathers: Bool { wire.map { $0.queuedBytes > 0 } ?? false }
+    /// Whether calls wait for the end of this turn of the event loop, to go out in one write.
+    var gathers: Bool { !hasEnded && !isStuck && wire?.isGathering == true }
 
     /// Whether the service has left a call without a response for too long.
     var isStuck: Bool { !givenUp.isEmpty }

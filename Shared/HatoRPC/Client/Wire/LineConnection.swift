@@ -76,6 +76,9 @@ final class LineConnection: ChannelDuplexHandler {
     /// What the socket has not taken.
     var queuedBytes: Int { writingBytes + output.readableBytes }
 
+    /// Whether what was sent in this turn of the event loop is still to go out, and what follows goes out with it.
+    var isGathering: Bool { isFlushPlanned && writingBytes == 0 }
+
     func connect() {
         deadline = .now() + TimeAmount(limits.connectTimeout)
         connector.channel(on: loop).assumeIsolated().whenComplete { [self] outcome in

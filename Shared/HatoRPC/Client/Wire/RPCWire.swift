@@ -35,6 +35,9 @@ package final class RPCWire {
     /// Bytes of requests that the socket has not taken. The owner bounds them: a wire takes what it is given.
     package var queuedBytes: Int { line.queuedBytes }
 
+    /// Whether what was sent in this turn of the event loop is still to go out, and what follows goes out with it.
+    package var isGathering: Bool { line.isGathering }
+
     /// False from `queuedBytesHigh` until `queuedBytes` has fallen to `queuedBytesLow`.
     package var isWritable: Bool { line.isWritable }
 
