@@ -212,7 +212,8 @@ let package = Package(
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules", "HatoTesting"]),
         unitTests(of: "HatoFirebase", ["HatoModel"]),
-        unitTests(of: "HatoGateway", ["HatoFirebase", "HatoModel", "HatoRPC", nioHTTP1, logging]),
+        unitTests(
+            of: "HatoGateway", ["HatoFirebase", "HatoModel", "HatoRPC", nioCore, nioPosix, nioHTTP1, logging]),
         unitTests(of: "HatoIdentity", ["HatoModel", "HatoTesting", crypto]),
         unitTests(
             of: "HatoMessages",
