@@ -18,7 +18,7 @@ public struct AccountRequest: Sendable, Hashable, SecretHolder {
     public var locale: String?
     /// The body, decompressed.
     public var body: [UInt8]
-    /// Whether the body is announced to be longer than what is read: nothing of it is there.
+    /// Whether the body is longer than what is read: the request is refused without a call, whatever it is.
     public var isBodyTooLong = false
 
     /// - Parameter target: path and query, as sent.

@@ -25,7 +25,17 @@ struct AccountWire: Sendable {
             if let tenant = AccountParameters(request.query)["tenantId"], !tenant.isEmpty {
                 throw .unimplemented("tenants")
             }
+            // The refusals of these have other words.
+            if operation != .token, operation != .actionForm { try checkLength() }
             return try work(of: operation)
+        }
+    }
+
+    /// Also a body that nothing reads is refused: the request is not complete. Throws `AuthFault`.
+    private func checkLength() throws(AuthFault) {
+        let bytesMax = context.limits.bodyBytesMax(of: route)
+        guard !request.isBodyTooLong, request.body.count <= bytesMax else {
+            throw AccountBody.tooLong(bytesMax: bytesMax)
         }
     }
 
@@ -73,7 +83,6 @@ struct AccountWire: Sendable {
     private func body() throws(AuthFault) -> AccountBody {
         let bytesMax = context.limits.bodyBytesMax(of: route)
         let memoryMax = context.limits.memoryMax(ofBody: bytesMax)
-        guard request.method == "GET" || !request.isBodyTooLong else { throw AccountBody.tooLong(bytesMax: bytesMax) }
         let body =
             request.method == "GET"
             ? AccountBody() : try AccountBody(request.body, bytesMax: bytesMax, memoryMax: memoryMax)

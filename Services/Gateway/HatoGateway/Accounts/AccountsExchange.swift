@@ -45,9 +45,7 @@ final class AccountsExchange: HTTPExchange {
     }
 
     func announced(bodyBytes: Int) {
-        guard bodyBytes > request.bytesMax, exchange == nil, !hasEnded else { return }
-        request.request.isBodyTooLong = true
-        begin()
+        if bodyBytes > request.bytesMax { refuseBody() }
     }
 
     func received(_ body: ByteBuffer) {
@@ -57,12 +55,19 @@ final class AccountsExchange: HTTPExchange {
         }
         heldBytes += body.readableBytes
         request.request.body.append(contentsOf: body.readableBytesView)
-        if request.request.body.count > request.bytesMax { begin() }
+        if request.request.body.count > request.bytesMax { refuseBody() }
     }
 
     func requestEnded() { begin() }
 
     func clientLeft() { end() }
+
+    /// It has its response before it is complete, and makes no call.
+    private func refuseBody() {
+        guard exchange == nil, !hasEnded else { return }
+        request.request.isBodyTooLong = true
+        begin()
+    }
 
     private func begin() {
         guard exchange == nil, !hasEnded else { return }

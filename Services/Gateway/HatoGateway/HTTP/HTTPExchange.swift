@@ -2,7 +2,8 @@ import HatoFirebase
 import NIOCore
 import NIOHTTP1
 
-/// What handles one request: on the event loop of its connection.
+/// What handles one request: on the event loop of its connection. Before the request is complete, nothing but its
+/// response follows from it: no call has a time before.
 protocol HTTPExchange: AnyObject {
     /// For metrics.
     var kind: RequestKind { get }
