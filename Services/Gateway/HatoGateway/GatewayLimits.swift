@@ -28,6 +28,8 @@ public struct GatewayLimits: Limits {
     public var untakenMsMax = 10_000
     /// Bytes that a peer takes in a second which is only slow.
     public var stalledPeerBytesPerSecond = 32 << 10
+    /// Milliseconds in which such a peer must take all it has, at its rate over `untakenMsMax`.
+    public var untakenDrainMsMax = 30_000
     /// Milliseconds in which a call must have its response.
     public var callMsMax = 60_000
     /// Connections to auth, of all event loops together; at least one for each.
@@ -140,6 +142,9 @@ public struct GatewayLimits: Limits {
         Limit(
             "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, 1...1 << 30,
             "bytes that a connection takes in a second, on average over that time, that is only slow"),
+        Limit(
+            "untaken-drain-ms-max", \.untakenDrainMsMax, 1...86_400_000,
+            "milliseconds in which such a connection must take all it has, at its average rate over that time"),
         Limit("call-ms-max", \.callMsMax, 1...3_600_000, "milliseconds in which a call must have its response"),
         Limit(
             "auth-wires-max", \.authWiresMax, 1...4_096,

@@ -7,7 +7,7 @@ import Testing
 @Suite struct UntakenSharesTests {
     private static let limits = UntakenShares.Limits(
         bytesMax: 1_000, perClientMax: 400,
-        progress: .init(stalledMsMax: 1_000, slowMsMax: 10_000, bytesPerSecondMin: 10))
+        progress: .init(stalledMsMax: 1_000, slowMsMax: 10_000, bytesPerSecondMin: 10, drainMsMax: 1_000_000))
 
     private static func holder(_ number: Int) -> UntakenShares.Holder { .init(loop: 0, number: number) }
 
@@ -131,6 +131,59 @@ import Testing
             shares.looked(3, taken: half, at: time)
             #expect(shares.overdue == (half < 20 ? [] : [3]), "\(time)")
         }
+    }
+
+    /// Many of them together would keep their address stopped for as long as they like.
+    @Test func aConnectionThatTakesLittleOfMuchIsClosed() {
+        var limits = Self.limits
+        limits.progress.drainMsMax = 30_000
+        let shares = Shares(limits)
+        // The rest must be taken in 30 seconds, and ten bytes a second are always needed.
+        for (number, bytes) in [6_000, 6_000, 240].enumerated() { shares.changed(number, of: "a", to: bytes) }
+        for second in 0...10 {
+            let time = Int64(second) * 1_000
+            shares.changed(0, of: "a", to: 6_000 - second * 150, at: time)
+            shares.changed(1, of: "a", to: 6_000 - second * 149, at: time)
+            shares.changed(2, of: "a", to: 240 - second * 10, at: time)
+            for (number, rate) in [150, 149, 10].enumerated() { shares.looked(number, taken: second * rate, at: time) }
+            #expect(shares.overdue == (second < 10 ? [] : [1]), "\(time)")
+        }
+    }
+
+    /// Whatever the rates are: each connection that is kept has a quarter less after each ten seconds.
+    @Test func aClientIsStoppedForAFewTimesTheTimeOfARate() {
+        let limits = UntakenShares.Limits(
+            bytesMax: 1 << 30, perClientMax: 400_000,
+            progress: .init(stalledMsMax: 1_000, slowMsMax: 10_000, bytesPerSecondMin: 10, drainMsMax: 30_000))
+        let failures = SeededShares.failures(200) { random in
+            let shares = Shares(limits)
+            var (held, taken): ([Int: Int], [Int: Int]) = ([:], [:])
+            while held.values.reduce(0, +) <= 400_000 {
+                held[held.count] = Int.random(in: 10_000...150_000, using: &random)
+            }
+            for (number, bytes) in held { shares.changed(number, of: "a", to: bytes) }
+            // In 50 seconds.
+            for look in 0..<500 where shares.stoppedCount > 0 {
+                let time = Int64(look) * 100
+                for (number, bytes) in held {
+                    // A part of 300 is enough.
+                    let parts = [250, 280, 320, 3_000].randomElement(using: &random) ?? 1
+                    let count = min(bytes, bytes / parts + 1)
+                    held[number] = bytes == count ? nil : bytes - count
+                    taken[number, default: 0] += count
+                    shares.changed(number, of: "a", to: bytes - count, at: time)
+                    if bytes > count { shares.looked(number, taken: taken[number, default: 0], at: time) }
+                }
+                shares.review(at: time)
+                for number in shares.overdue {
+                    held[number] = nil
+                    shares.changed(number, of: "a", to: 0, at: time)
+                }
+                if time > 31_000 { return "still stopped with \(shares.bytes) after \(time) ms" }
+            }
+            return shares.stoppedCount == 0 ? nil : "\(shares.bytes) bytes stay"
+        }
+        #expect(failures.isEmpty, "\(failures)")
     }
 
     @Test func whatWasTakenBeforeAClientWasStoppedDoesNotCount() {

@@ -15,7 +15,7 @@ final class UntakenBytes: Sendable {
                     bytesMax: limits.untakenBytesMax, perClientMax: limits.untakenBytesPerAddressMax,
                     progress: UntakenProgress.Limits(
                         stalledMsMax: limits.stalledPeerMsMax, slowMsMax: limits.untakenMsMax,
-                        bytesPerSecondMin: limits.stalledPeerBytesPerSecond))))
+                        bytesPerSecondMin: limits.stalledPeerBytesPerSecond, drainMsMax: limits.untakenDrainMsMax))))
     }
 
     /// Of all clients.

@@ -9,8 +9,8 @@ import HatoRPC
 /// quarters. Ones with little are no reason for others to be stopped.
 ///
 /// Of what is stopped, connections are closed whose peers do not take what they have (`UntakenProgress`), the largest
-/// first, until three quarters are left: a peer that never reads stops no other one of its address for long, and one
-/// that reads steadily keeps its connection.
+/// first, until three quarters are left: neither peers that never read nor those that read little of much stop the others
+/// of their address for long, and those that read steadily keep their connections.
 struct UntakenShares: Sendable {
     struct Limits: Sendable, Hashable {
         /// Bytes of all clients.
@@ -112,7 +112,8 @@ struct UntakenShares: Sendable {
     /// - Parameter taken: counted from any number; only differences matter.
     mutating func looked(at holder: Holder, taken: Int, at now: Int64) {
         guard let connection = connections[holder], let since = stoppedSince(connection.client) else { return }
-        connections[holder]?.progress.looked(taken: taken, at: now, stoppedSince: since, limits.progress)
+        let look = UntakenProgress.Look(taken: taken, held: connection.bytes, time: now)
+        connections[holder]?.progress.looked(look, stoppedSince: since, limits.progress)
     }
 
     // MARK: What is stopped
