@@ -199,6 +199,23 @@ import Testing
         #expect(shares.overdue == [1])
     }
 
+    /// Between two looks, a client may go on and be stopped again.
+    @Test func aConnectionThatWasOverdueBeforeIsLookedAtAnew() {
+        let shares = Shares()
+        shares.changed(1, of: "a", to: 500)
+        for time in [Int64(0), 1_000] { shares.looked(1, taken: 0, at: time) }
+        #expect(shares.overdue == [1])
+        shares.changed(1, of: "a", to: 200, at: 1_050)
+        #expect(!shares.isStopped("a"))
+        shares.changed(1, of: "a", to: 500, at: 1_060)
+        #expect(shares.isStopped("a") && shares.overdue.isEmpty)
+        shares.looked(1, taken: 300, at: 1_100)
+        shares.looked(1, taken: 350, at: 2_099)
+        #expect(shares.overdue.isEmpty)
+        shares.looked(1, taken: 350, at: 3_099)
+        #expect(shares.overdue == [1])
+    }
+
     @Test func connectionsOfClientsThatGoOnAreNotClosed() {
         let shares = Shares()
         shares.changed(1, of: "a", to: 300)

@@ -38,7 +38,11 @@ struct UntakenProgress: Sendable {
     private var isSlow = false
 
     /// Whether the peer does not take what it has.
-    var isOverdue: Bool { isStalled || isSlow }
+    ///
+    /// - Parameter stoppedSince: what was seen before does not count.
+    func isOverdue(stoppedSince: Int64) -> Bool {
+        start.map { $0.time >= stoppedSince } == true && (isStalled || isSlow)
+    }
 
     /// - Parameter stoppedSince: what was taken before does not count.
     mutating func looked(_ look: Look, stoppedSince: Int64, _ limits: Limits) {

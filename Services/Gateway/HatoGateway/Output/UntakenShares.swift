@@ -161,7 +161,7 @@ struct UntakenShares: Sendable {
     /// first.
     func overdue() -> [Holder] {
         guard stoppedCount > 0 else { return [] }
-        let unread = connections.filter { $0.value.progress.isOverdue && isStopped($0.value.client) }
+        let unread = connections.filter { isOverdue($0.value) }
         guard !unread.isEmpty else { return [] }
         var (left, rest) = (accounts.mapValues(\.bytes), bytes)
         var overdue: [Holder] = []
@@ -190,6 +190,10 @@ struct UntakenShares: Sendable {
             if left[connection.client.site, default: 0] > level { close(holder, connection) }
         }
         return overdue
+    }
+
+    private func isOverdue(_ connection: Connection) -> Bool {
+        stoppedSince(connection.client).map { connection.progress.isOverdue(stoppedSince: $0) } ?? false
     }
 
     /// From where on it goes on again.
