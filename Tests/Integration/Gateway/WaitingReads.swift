@@ -71,21 +71,54 @@ struct WaitingReads {
 
     // MARK: A response
 
-    /// Of a service that takes connections and never responds.
-    @Test func aReadEndsWithItsTimeout() async throws {
+    /// Of a service that takes connections and never responds. The timeout of an event stream is that of its first
+    /// event.
+    @Test(arguments: [[], ["Accept: text/event-stream"]])
+    func aReadEndsWithItsTimeout(headers: [String]) async throws {
         let (silent, folder) = (try SilentService(), try TemporaryFolder())
         let gateway = try await ServingProgram(
             "hato-gateway", ["--messages", silent.address, "--call-ms-max", "5000"], in: folder)
         try await Blocking.run {
             let socket = try PlainSocket(gateway.address)
             for parameters in ["timeout=200ms", "orderBy=%22date%22&limitToLast=1&timeout=1s"] {
-                let response = try HTTPResponseText.of("GET /a.json?\(parameters)", on: socket)
+                let response = try HTTPResponseText.of("GET /a.json?\(parameters)", headers, on: socket)
                 #expect(response.status == 400)
                 #expect(response.json == ["error": "The request took longer than its timeout."])
             }
-            let away = try HTTPResponseText.of("GET /a.json", on: socket)
+            let away = try HTTPResponseText.of("GET /a.json", headers, on: socket)
             #expect(away.status == 503 && away.json == ["error": "Service unavailable"])
         }
         await gateway.stop()
+    }
+
+    /// The timeout counts for the first event alone.
+    @Test func aStreamLastsLongerThanItsTimeout() async throws {
+        try await GatewayStack.run(rules: ["rules": [".read": true, ".write": true]], []) { stack in
+            // Longer where the first event takes longer than that.
+            var seconds = 1
+            func open() throws -> PlainSocket? {
+                seconds *= 2
+                let socket = try PlainSocket(stack.gateway.address)
+                let headers = ["Accept: text/event-stream"]
+                try HTTPResponseText.request("GET /a.json?timeout=\(seconds)s", headers, on: socket)
+                return try HTTPResponseText(headOf: socket).status == 200 ? socket : nil
+            }
+            var stream: PlainSocket?
+            while stream == nil { stream = try open() }
+            let (opened, events) = (ContinuousClock.now, try #require(stream))
+            func read(upTo value: String) throws {
+                while String(decoding: try events.line(), as: UTF8.self) != #"data: {"path":"/","data":\#(value)}"# {}
+            }
+            try read(upTo: "null")
+            let writer = try PlainSocket(stack.gateway.address)
+            var count = 0
+            // Each event is waited for, so that no time is.
+            while ContinuousClock.now - opened < .seconds(seconds + 1) {
+                count += 1
+                let response = try HTTPResponseText.of("PUT /a.json", body: "\(count)", on: writer)
+                #expect(response.status == 200)
+                try read(upTo: "\(count)")
+            }
+        }
     }
 }

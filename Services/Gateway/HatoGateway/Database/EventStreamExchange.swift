@@ -63,13 +63,14 @@ final class EventStreamExchange: HTTPExchange {
         send(operation)
     }
 
-    /// The first event must come in time.
+    /// The first event must come in time: that of the request, if it has one.
     private func limitTime() {
         guard opening == nil else { return }
-        let time = TimeAmount.milliseconds(Int64(limits.callMsMax))
+        let time = TimeAmount.milliseconds(Int64(request.timeoutMs ?? limits.callMsMax))
+        let error = request.timeoutMs == nil ? RESTErrors.unavailable : RESTErrors.timedOut
         opening = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             guard let self else { return }
-            self.connection.respond(HTTPResponse(self.request.error(RESTErrors.unavailable)))
+            self.connection.respond(HTTPResponse(self.request.error(error)))
             self.end()
         }
     }
