@@ -10,7 +10,7 @@ from websockets.asyncio.client import connect
 
 from gateway_stack import ADMIN_KEY, DEADLINE
 
-HOLE = re.compile(r"<(uid|token)(?::(\w+))?>|<(admin|host)>|<(\d+)×(.)>")
+HOLE = re.compile(r"<(uid|token)(?::(\w+))?>|<session:(\w+)>|<(admin|host)>|<(\d+)×(.)>")
 
 
 def fits(value, expected):
@@ -26,7 +26,7 @@ def fits(value, expected):
 
 class Player:
     def __init__(self, stack):
-        self.stack, self.sockets, self.accounts = stack, {}, {}
+        self.stack, self.sockets, self.sessions, self.accounts = stack, {}, {}, {}
 
     def account(self, name):
         if name not in self.accounts:
@@ -36,7 +36,9 @@ class Player:
     def filled(self, value):
         """The JSON text of a value with its holes filled."""
         def text(hole):
-            kind, name, word, count, character = hole.groups()
+            kind, name, session, word, count, character = hole.groups()
+            if session:
+                return self.sessions[session]
             if word:
                 return ADMIN_KEY if word == "admin" else self.stack.host
             if count:
@@ -58,6 +60,7 @@ class Player:
                 hello = await self.message(name)
                 wanted = {"ts": "<any>", "v": "5", "h": self.stack.host, "s": "<any>"}
                 self.check("the hello", hello, {"t": "c", "d": {"t": "h", "d": wanted}})
+                self.sessions[name] = hello["d"]["d"]["s"]
         return name, self.sockets[name]
 
     async def message(self, name, chunks=None):
@@ -126,6 +129,9 @@ class Player:
         if step.get("cut"):
             socket.transport.abort()
             del self.sockets[name]
+        if step.get("close"):
+            await socket.close()
+            del self.sockets[name]
         if "expect" in step:
             self.check(what, await self.message(name, step.get("chunks")), step["expect"])
         if "expectInAnyOrder" in step:
@@ -136,6 +142,21 @@ class Player:
                 if index is None:
                     raise AssertionError(f"{what}: {got} is none of {wanted}")
                 del wanted[index]
+        if "expectPipelined" in step:
+            await self.pipelined(what, name, json.loads(self.filled(step["expectPipelined"])))
+
+    async def pipelined(self, what, name, expected):
+        pushes = [push for messages in expected for push in messages[:-1]]
+        responses, due = [messages[-1] for messages in expected], [len(messages) - 1 for messages in expected]
+        pushed = responded = 0
+        while responded < len(responses):
+            got = await self.message(name)
+            if pushed >= sum(due[:responded + 1]) and fits(got, responses[responded]):
+                responded += 1
+            elif pushed < len(pushes) and fits(got, pushes[pushed]):
+                pushed += 1
+            else:
+                raise AssertionError(f"{what}: {got} after {pushed} pushes and {responded} responses")
 
     async def request(self, what, step):
         method, target = self.filled(step["request"])[1:-1].split(" ", 1)

@@ -6,6 +6,8 @@ import HatoTesting
 struct TranscriptPlayer {
     private let stack: GatewayStack
     private var sockets: [String: FirebaseSocket] = [:]
+    /// The ids of the newest sessions, by the names of their sockets.
+    private var sessions: [String: String] = [:]
     private var accounts: [String: Account] = [:]
 
     private struct Account {
@@ -56,6 +58,11 @@ struct TranscriptPlayer {
             socket.cut()
             sockets[name] = nil
         }
+        if step["close"] == true {
+            sockets[name] = nil
+            try socket.send([], opcode: 0x88)
+            try expect("closed", nil, of: socket)
+        }
         if let expected = step["expect"] {
             if expected == "closed" { sockets[name] = nil }
             try expect(expected, step["chunks"]?.integer, of: socket)
@@ -70,14 +77,39 @@ struct TranscriptPlayer {
                 wanted.remove(at: index)
             }
         }
+        if let expected = step["expectPipelined"] {
+            let wanted = try JSONParser.parse(try filled(expected)).array ?? []
+            try expect(pipelined: wanted.compactMap(\.array), of: socket)
+        }
+    }
+
+    /// Reads, in any order but these: the pushes and the responses each in their order, a response behind its pushes.
+    private func expect(pipelined expected: [[JSONValue]], of socket: FirebaseSocket) throws {
+        let pushes = expected.flatMap { $0.dropLast() }
+        let responses = expected.compactMap(\.last)
+        var (pushed, responded) = (0, 0)
+        while responded < responses.count {
+            let message = try socket.message() ?? "closed"
+            let due = expected[...responded].reduce(0) { $0 + $1.count - 1 }
+            if pushed >= due, message.fits(responses[responded]) {
+                responded += 1
+            } else if pushed < pushes.count, message.fits(pushes[pushed]) {
+                pushed += 1
+            } else {
+                let text = EncodedJSON(message).text
+                throw DeadlineExceeded("\(text) after \(pushed) pushes and \(responded) responses")
+            }
+        }
     }
 
     private mutating func open(_ step: JSONValue) throws -> FirebaseSocket {
         let target = try step["open"].map { try filled($0) } ?? "\"/.ws?v=5&ns=hato\""
         let socket = try FirebaseSocket(stack, target: try JSONParser.parse(target).string ?? "")
         if step["hello"] == false { return socket }
-        let hello: JSONValue = ["ts": "<any>", "v": "5", "h": "<host>", "s": "<any>"]
-        try expect(["t": "c", "d": ["t": "h", "d": hello]], nil, of: socket)
+        let expected: JSONValue = ["ts": "<any>", "v": "5", "h": "<host>", "s": "<any>"]
+        let hello = try socket.message() ?? "closed"
+        try check(hello, ["t": "c", "d": ["t": "h", "d": expected]])
+        sessions[step["socket"]?.string ?? "a"] = hello["d"]?["d"]?["s"]?.string
         return socket
     }
 
@@ -150,6 +182,11 @@ struct TranscriptPlayer {
             let words = hole.dropFirst().dropLast().split(separator: ":")
             let account = try account(words.count > 1 ? String(words[1]) : "a")
             text = text.replacing(hole, with: words[0] == "uid" ? account.uid : account.token)
+        }
+        for hole in Set(text.matches(of: #/<session:\w+>/#).map { String($0.output) }) {
+            let name = String(hole.dropFirst("<session:".count).dropLast())
+            guard let session = sessions[name] else { throw DeadlineExceeded("a session of the socket \(name)") }
+            text = text.replacing(hole, with: session)
         }
         text = text.replacing(#/<(\d+)×(.)>/#) { match in
             String(repeating: String(match.output.2), count: Int(match.output.1) ?? 0)
