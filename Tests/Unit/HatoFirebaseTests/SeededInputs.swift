@@ -23,8 +23,8 @@ struct SeededInputs: RandomNumberGenerator {
     /// One of the elements, of which there is at least one.
     mutating func one<Element>(of elements: [Element]) -> Element { elements[below(elements.count)] }
 
-    /// Damages a text.
-    mutating func damage(_ bytes: inout [UInt8]) {
+    /// Damages a text: changes, removes, repeats and inserts bytes, and `tokens`.
+    mutating func damage(_ bytes: inout [UInt8], inserting tokens: [String] = Self.tokens) {
         for _ in 0..<1 + below(4) {
             let place = below(bytes.count + 1)
             switch below(6) {
@@ -34,28 +34,39 @@ struct SeededInputs: RandomNumberGenerator {
             case 3 where place < bytes.count:
                 let piece = Array(bytes[place..<min(bytes.count, place + 1 + below(12))])
                 bytes.insert(contentsOf: piece, at: below(bytes.count + 1))
-            default: bytes.insert(contentsOf: Array(one(of: Self.tokens).utf8), at: place)
+            default: bytes.insert(contentsOf: Array(one(of: tokens).utf8), at: place)
             }
         }
     }
 
-    private static let tokens = [
+    static let tokens = [
         "{", "}", "[", "]", "\"", "\\", ",", ":", "null", "\n", "\r", "\\ud800", "1e999", "\"r\":7", "\u{2028}", "0",
     ]
 
+    /// How many inputs a test takes that usually takes so many: as many as `HATO_FUZZ` says.
+    static func count(_ usual: Int) -> Int {
+        max(Int(ProcessInfo.processInfo.environment["HATO_FUZZ"] ?? "") ?? usual, 1)
+    }
+
     /// Runs `body` with so many seeds, or as many as `HATO_FUZZ` says, from `HATO_SEED` on. Returns the failures with
     /// the seeds that repeat them, at most ten.
-    static func failures(_ usual: Int, _ body: (inout SeededInputs) -> String?) -> [String] {
-        let environment = ProcessInfo.processInfo.environment
-        let count = Int(environment["HATO_FUZZ"] ?? "") ?? usual
-        let wanted = environment["HATO_SEED"] ?? ""
+    static func failures(
+        _ usual: Int, of test: String = #function, _ body: (inout SeededInputs) throws -> String?
+    ) -> [String] {
+        let count = count(usual)
+        let wanted = ProcessInfo.processInfo.environment["HATO_SEED"] ?? ""
         let first = wanted == "random" ? UInt64.random(in: 0...UInt64.max) : UInt64(wanted) ?? 1
         var failures: [String] = []
-        for number in 0..<max(count, 1) where failures.count < 10 {
+        for number in 0..<count where failures.count < 10 {
             let seed = first &+ UInt64(number)
             var inputs = SeededInputs(seed: seed)
-            if let failure = body(&inputs) { failures.append("HATO_SEED=\(seed) HATO_FUZZ=1: \(failure)") }
+            do {
+                if let failure = try body(&inputs) { failures.append("HATO_SEED=\(seed) HATO_FUZZ=1: \(failure)") }
+            } catch {
+                failures.append("HATO_SEED=\(seed) HATO_FUZZ=1: threw \(error)")
+            }
         }
+        print("\(test): \(count) inputs from the seed \(first)")
         return failures
     }
 }

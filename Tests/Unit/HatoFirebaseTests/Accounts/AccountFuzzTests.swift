@@ -1,29 +1,10 @@
-import Foundation
 import HatoModel
 import Testing
 
 @testable import HatoFirebase
 
 /// Requests of every wrong form: each ends in a response that the specification knows.
-///
-/// `HATO_FUZZ=1000000` takes that many, `HATO_SEED=n` another seed. A failure names the seed and the round.
 @Suite struct AccountFuzzTests {
-    /// SplitMix64.
-    private struct Generator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-
-        mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-        mutating func pick<Element>(_ list: [Element]) -> Element { list[below(list.count)] }
-    }
-
     private static let paths = [
         "/v1/accounts:signUp", "/v1/accounts:signInWithPassword", "/v1/accounts:signInWithCustomToken",
         "/v1/accounts:signInWithEmailLink", "/v1/accounts:signInWithIdp", "/v1/accounts:lookup", "/v1/accounts:update",
@@ -59,29 +40,29 @@ import Testing
         "%", "%zz", "..", "owner", "SCRYPT", "{}", "[", "signIn", "verifyEmail",
     ]
 
-    private func value(_ random: inout Generator, _ depth: Int = 0) -> JSONValue {
+    private func value(_ random: inout SeededInputs, _ depth: Int = 0) -> JSONValue {
         switch random.below(depth > 2 ? 5 : 8) {
         case 0: .null
         case 1: .bool(random.below(2) == 0)
         case 2: .number([0, 1, -1, 0.5, 1e15, 9e18, -9e300][random.below(7)])
-        case 3, 4: .string(random.pick(Self.texts))
+        case 3, 4: .string(random.one(of: Self.texts))
         case 5: .array((0..<random.below(4)).map { _ in value(&random, depth + 1) })
         default: .object(object(&random, depth + 1))
         }
     }
 
-    private func object(_ random: inout Generator, _ depth: Int = 0) -> JSONObject {
+    private func object(_ random: inout SeededInputs, _ depth: Int = 0) -> JSONObject {
         var object = JSONObject()
-        for _ in 0..<random.below(7) { object[random.pick(Self.names)] = value(&random, depth + 1) }
+        for _ in 0..<random.below(7) { object[random.one(of: Self.names)] = value(&random, depth + 1) }
         return object
     }
 
-    private func request(_ random: inout Generator) -> AccountRequest {
-        var target = random.pick(Self.paths)
-        if random.below(8) == 0 { target += random.pick(["%", "/", "%00", "%FF", ":", "?", "//", "%3A"]) }
-        let query = (0..<random.below(4)).map { _ in "\(random.pick(Self.names))=\(random.pick(Self.texts))" }
+    private func request(_ random: inout SeededInputs) -> AccountRequest {
+        var target = random.one(of: Self.paths)
+        if random.below(8) == 0 { target += random.one(of: ["%", "/", "%00", "%FF", ":", "?", "//", "%3A"]) }
+        let query = (0..<random.below(4)).map { _ in "\(random.one(of: Self.names))=\(random.one(of: Self.texts))" }
         var request = AccountRequest(
-            random.pick(["POST", "POST", "POST", "GET", "PATCH", "DELETE", ""]),
+            random.one(of: ["POST", "POST", "POST", "GET", "PATCH", "DELETE", ""]),
             "\(target)?key=k&\(query.joined(separator: "&"))")
         var body = JSONValue.object(object(&random)).encoded
         if random.below(3) == 0 {
@@ -90,14 +71,14 @@ import Testing
             }
         }
         request.body = body
-        request.authorization = random.pick([nil, "Bearer owner", "Bearer \(AccountTrial.key)", "Bearer ", "x"])
-        request.contentType = random.pick([nil, "application/json", "application/x-www-form-urlencoded"])
-        request.locale = random.pick([nil, "ja", "\r\n"])
+        request.authorization = random.one(of: [nil, "Bearer owner", "Bearer \(AccountTrial.key)", "Bearer ", "x"])
+        request.contentType = random.one(of: [nil, "application/json", "application/x-www-form-urlencoded"])
+        request.locale = random.one(of: [nil, "ja", "\r\n"])
         return request
     }
 
     /// What the service may respond: results of all kinds, wrong ones, errors.
-    private func outcome(_ random: inout Generator) -> Result<JSONValue, RPCError> {
+    private func outcome(_ random: inout SeededInputs) -> Result<JSONValue, RPCError> {
         switch random.below(9) {
         case 0: .success(Native.session())
         case 1: .success(Native.masuo)
@@ -112,33 +93,30 @@ import Testing
         case 6:
             .refused(
                 RPCError.Code(rawValue: -32000 - random.below(9)),
-                random.pick(["EMAIL_EXISTS", "x", "", "INVALID_ID_TOKEN"]))
+                random.one(of: ["EMAIL_EXISTS", "x", "", "INVALID_ID_TOKEN"]))
         case 7: .failure(RPCError(received: .init(rawValue: 7), message: "", data: object(&random)))
         default: .refused(.unavailable, "stopping")
         }
     }
 
     @Test func everyRequestEndsInAResponse() {
-        let environment = ProcessInfo.processInfo.environment
-        let seed = environment["HATO_SEED"].flatMap { UInt64($0) } ?? 1
-        let rounds = environment["HATO_FUZZ"].flatMap { Int($0) } ?? 5_000
         var statuses: [Int: Int] = [:]
-        for round in 0..<rounds {
-            var random = Generator(state: seed &* 0x9E37_79B9 &+ UInt64(round) &* 0xD134_2543_DE82_EF95)
+        let failures = SeededInputs.failures(5_000) { random in
             let request = request(&random)
-            let context = random.below(2) == 0 ? AccountContext.test : .emulator
-            guard var (exchange, step) = AccountExchange.begin(request, context) else { continue }
+            let context = random.once(in: 2) ? AccountContext.test : .emulator
+            guard var (exchange, step) = AccountExchange.begin(request, context) else { return nil }
             var calls = 0
             while case .call = step, calls < 50 {
                 calls += 1
                 step = exchange.received(outcome(&random))
             }
-            guard case .respond(let response) = step else { continue }
+            guard case .respond(let response) = step else { return nil }
             statuses[response.status, default: 0] += 1
-            let problem = problem(response)
-            #expect(problem == nil, "seed \(seed), round \(round): \(problem ?? "")")
+            return problem(response)
         }
+        #expect(failures.isEmpty, "\(failures)")
         // A run in which everything is refused would show nothing.
+        guard SeededInputs.count(5_000) >= 5_000 else { return }
         for status in [200, 303, 400, 401, 404, 503] { #expect(statuses[status] != nil, "no \(status)") }
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import HatoModel
 import Testing
 
@@ -16,11 +15,37 @@ import Testing
         "99999999999999999999",
     ]
 
-    /// Whatever the target is, it is refused, or becomes one call on one line that the service reads.
-    @Test func anyTargetIsRefusedOrBecomesOneCall() {
-        let failures = RESTFuzzInputs.failures(3_000) { random in
-            var target = random.once(in: 3) ? "" : "/a.json?"
+    private static let parameters = [
+        "print=pretty", "print=silent", "shallow=true", "format=export", "format=strict", "ns=tests", "auth=t",
+        "orderBy=%22n%22", "orderBy=%22$key%22", "limitToLast=1", "equalTo=1", "startAt=%22a%22", "timeout=3s",
+        "callback=f", "download=x", "writeSizeLimit=tiny", "dryRun=true", "x-http-method-override=PUT",
+        "auth_variable_override=%7B%22uid%22:%22u%22%7D",
+    ]
+
+    private static func target(_ random: inout SeededInputs) -> String {
+        var target = random.one(of: [
+            "", "/a.json?", "/a/b.json?", "/.json?", "/a/.priority.json?", "/.settings/rules.json?",
+        ])
+        if random.once(in: 2) {
             for _ in 0..<random.below(14) { target += random.one(of: Self.targetPieces) }
+        } else {
+            target += (0..<random.below(4)).map { _ in random.one(of: Self.parameters) }.joined(separator: "&")
+        }
+        return target
+    }
+
+    private static func body(_ random: inout SeededInputs) -> [UInt8] {
+        var body = value(&random, depth: 4).encoded
+        if random.once(in: 2) { random.damage(&body, inserting: bodyTokens) }
+        return body
+    }
+
+    /// Whatever the target and the body are, the request is refused, or becomes one call on one line that the service
+    /// reads, with the value of the body.
+    @Test func anyTargetWithAnyBodyIsRefusedOrBecomesOneCall() {
+        var methods: Set<String> = []
+        let failures = SeededInputs.failures(6_000) { random in
+            let target = Self.target(&random)
             let method = random.one(of: ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"])
             let names = ["if-match", "if-none-match", "x-firebase-etag", "accept", "host", "authorization"]
             let headers = (0..<random.below(3)).map { _ in
@@ -29,52 +54,59 @@ import Testing
                     value: random.one(of: ["true", "null_etag", "text/event-stream", "Bearer x", "\r\n"])
                 )
             }
+            let body = Self.body(&random)
             do {
                 let request = try RESTSamples.request(method, target, headers)
-                guard case .call(let operation) = try request.start(Array("{\"a\":\n1}".utf8), as: request.identity())
-                else {
-                    return nil
+                guard case .call(let operation) = try request.start(body, as: request.identity()) else { return nil }
+                methods.insert(operation.method)
+                return try Self.problem(operation, body).map {
+                    "\(method) \(target) \(String(decoding: body, as: UTF8.self)): \($0)"
                 }
-                return try Self.problem(operation).map { "\(method) \(target): \($0)" }
             } catch let error as RESTError {
                 return 400...405 ~= error.status ? nil : "\(method) \(target): \(error)"
             }
         }
         #expect(failures.isEmpty, "\(failures)")
+        // A run in which everything is refused would show nothing.
+        if SeededInputs.count(6_000) >= 6_000 { #expect(methods.count == 8, "\(methods)") }
     }
 
-    private static func problem(_ operation: RESTOperation) throws -> String? {
+    /// What is wrong with a call that a request with this body became.
+    private static func problem(_ operation: RESTOperation, _ body: [UInt8]) throws -> String? {
         guard !operation.params.contains(0x0A), !operation.params.contains(0x0D) else { return "a line end" }
         // A request is an object around its params.
         let params = try JSONParser.parse(operation.params, depth: JSONParser.depthDefault - 1)
         if let path = params["path"]?.string { _ = try TreePath(path) }
         if let query = params["query"] { _ = try TreeQuery(query) }
-        return nil
+        let written: JSONValue
+        switch operation.method {
+        case "messages.set", "messages.push": written = params["value"] ?? .null
+        case "messages.update": written = params["values"] ?? .null
+        case "messages.rules.set":
+            return params["rules"]?.string?.utf8.elementsEqual(body) == true ? nil : "other rules"
+        default: return params["value"] == .none && params["values"] == .none ? nil : "a read that writes"
+        }
+        guard let parsed = try? JSONParser.parse(body) else { return "a body that is no JSON is taken" }
+        return written == parsed ? nil : "the body is changed"
     }
 
     private static let bodyTokens = [
         "{", "}", "[", "]", ",", ":", "\"", "\\", "\n", "\r\n", "\\u0061", "\\ud800", "\"a\"", "\"a\":1", ".priority",
         ".sv", "null",
         "1e400", "-", "/", "$", "\u{0}", "あ",
-    ].map { Array($0.utf8) }
+    ]
 
     /// A body is at most what the service's own parser takes, and has the same value.
     @Test func anyBodyIsRefusedOrReadAsTheSameValue() {
-        let failures = RESTFuzzInputs.failures(3_000) { random in
-            var body = Self.value(&random, depth: 4).encoded
-            if random.once(in: 2) { random.mutate(&body, inserting: Self.bodyTokens) }
-            let isPatch = random.once(in: 2)
-            let parsed = try? JSONParser.parse(body)
+        let failures = SeededInputs.failures(3_000) { random in
+            let body = Self.body(&random)
             let text = String(decoding: body, as: UTF8.self)
             do {
-                let request = try RESTSamples.request(isPatch ? "PATCH" : "PUT", "/x.json")
+                let request = try RESTSamples.request(random.once(in: 2) ? "PATCH" : "PUT", "/x.json")
                 guard case .call(let operation) = try request.start(body, as: request.identity()) else {
                     return "no call"
                 }
-                if let problem = try Self.problem(operation) { return "\(text): \(problem)" }
-                let params = try JSONParser.parse(operation.params)
-                guard let parsed else { return "\(text) is taken" }
-                return params[isPatch ? "values" : "value"] == parsed ? nil : "\(text) is changed"
+                return try Self.problem(operation, body).map { "\(text): \($0)" }
             } catch let error as RESTError {
                 return error.status == 400 ? nil : "\(text): \(error)"
             }
@@ -82,7 +114,7 @@ import Testing
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    private static func value(_ random: inout RESTRandom, depth: Int) -> JSONValue {
+    private static func value(_ random: inout SeededInputs, depth: Int) -> JSONValue {
         switch random.below(depth > 0 ? 8 : 5) {
         case 0: return .null
         case 1: return .bool(random.once(in: 2))
@@ -103,7 +135,7 @@ import Testing
 
     /// Printing changes white space and order only, and plain form is that of the model.
     @Test func printedValuesStayTheSame() {
-        let failures = RESTFuzzInputs.failures(2_000) { random in
+        let failures = SeededInputs.failures(2_000) { random in
             let value = Self.value(&random, depth: 5)
             let text = value.encoded
             let shown = String(decoding: text, as: UTF8.self)
@@ -135,9 +167,9 @@ import Testing
         let requests = [
             "/a.json?print=pretty", "/a.json?orderBy=%22n%22", "/a.json?callback=f", "/.settings/rules.json",
         ]
-        let failures = RESTFuzzInputs.failures(3_000) { random in
+        let failures = SeededInputs.failures(3_000) { random in
             var bytes = random.one(of: seeds)
-            random.mutate(&bytes, inserting: Self.bodyTokens)
+            random.damage(&bytes, inserting: Self.bodyTokens)
             let target = random.one(of: requests)
             let request = try RESTSamples.request("GET", target)
             _ = request.step(after: try RESTSamples.operation("GET", target), result: bytes)
