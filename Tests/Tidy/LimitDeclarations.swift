@@ -38,8 +38,23 @@ import Testing
         }
     }
 
-    private func texts(_ limits: some Limits) -> [String: String] {
-        Dictionary(
-            Mirror(reflecting: limits).children.map { ($0.label ?? "", "\($0.value)") }, uniquingKeysWith: { $1 })
+    /// The numbers by their names, such as `session.listensMax` of limits that have limits of their own.
+    private func texts(_ limits: Any, below path: String = "") -> [String: String] {
+        var texts: [String: String] = [:]
+        for child in Mirror(reflecting: limits).children {
+            let name = path + (child.label ?? "")
+            if Mirror(reflecting: child.value).children.isEmpty {
+                texts[name] = "\(child.value)"
+            } else {
+                texts.merge(self.texts(child.value, below: "\(name).")) { $1 }
+            }
+        }
+        return texts
+    }
+
+    @Test func limitsOfLimitsCount() {
+        let texts = texts(GatewayLimits())
+        #expect(texts["session.listensMax"] == "10000" && texts["polls.messageBytesMax"] == "16777216")
+        #expect(texts["rest.keepAliveMs"] == "30000" && texts["accounts.codesMax"] == "1000")
     }
 }

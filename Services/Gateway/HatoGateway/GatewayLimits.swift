@@ -2,6 +2,9 @@ public import HatoFirebase
 public import HatoModel
 
 /// What clients may make a gateway hold, and its times.
+///
+/// Each is a setting. Constants where they are used are numbers of a protocol that clients know, such as the pieces of
+/// a message, and those that only pace the log and the gateway's own looks at services.
 public struct GatewayLimits: Limits {
     /// Connections to messages, and to the notifier, that the calls of single requests share, for each event loop.
     public var sharedWiresMax = 4
@@ -46,6 +49,8 @@ public struct GatewayLimits: Limits {
     public var requestsPerAddressSecondMax = 1_000
     /// Bytes of the head of a request.
     public var headBytesMax = 32 << 10
+    /// Headers of a request.
+    public var headersMax = 128
     /// Milliseconds in which a head must be complete.
     public var headMsMax = 10_000
     /// Milliseconds for which a body may bring nothing.
@@ -64,6 +69,16 @@ public struct GatewayLimits: Limits {
     public var pushBodyBytesMax = 256 << 10
     /// Bytes of the body of a report of what a user did with one: anyone may send it.
     public var reportBodyBytesMax = 64 << 10
+    /// Bytes of the body of a response from which it is compressed.
+    public var compressedBytesMin = 1_024
+    /// Bytes of the response to a read of a client that has not taken others; a larger one is dropped.
+    public var stoppedResponseBytesMax = 64 << 10
+    /// Milliseconds in which a service must take what the client of a native socket has sent before it closed.
+    public var finishingMsMax = 30_000
+    /// Milliseconds for which a client is read that has its last response or close frame: it would lose it otherwise.
+    public var lingeringMsMax = 2_000
+    /// Addresses with a count of their requests; twice as many are kept.
+    public var countedAddressesMax = 32_768
     /// Polling sessions, for each event loop.
     public var pollSessionsMax = 8_192
     /// Polling sessions of one IP address, for each event loop.
@@ -90,7 +105,9 @@ public struct GatewayLimits: Limits {
         return max(callBytesMax / 4, min(2 * body, session.callBytesMax))
     }
 
-    public static let all: [Limit<GatewayLimits>] = [
+    public static let all: [Limit<GatewayLimits>] = main + ofDetails
+
+    private static let main: [Limit<GatewayLimits>] = [
         Limit("connections-max", \.connectionsMax, 1...1_000_000, "connections of clients"),
         Limit(
             "connections-per-address-max", \.connectionsPerAddressMax, 1...1_000_000,

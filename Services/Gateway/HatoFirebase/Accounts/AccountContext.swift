@@ -58,6 +58,8 @@ public struct AccountLimits: Sendable, Hashable {
     public var accountsMax = 1_000
     /// Accounts before the first one of a query.
     public var queryOffsetMax = 1_000_000
+    /// Codes of mails that an emulator keeps.
+    public var codesMax = 1_000
 
     /// The default limits.
     public init() {}
@@ -68,7 +70,7 @@ public struct AccountLimits: Sendable, Hashable {
     }
 
     /// How many bytes of memory the values of a body may take.
-    func memoryMax(ofBody bytesMax: Int) -> Int {
+    public func memoryMax(ofBody bytesMax: Int) -> Int {
         let (product, overflows) = bytesMax.multipliedReportingOverflow(by: bodyMemoryPerByteMax)
         return overflows ? .max : product
     }

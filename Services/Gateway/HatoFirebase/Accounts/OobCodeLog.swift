@@ -21,21 +21,21 @@ public struct OobCodeLog: Sendable, Hashable, SecretHolder {
         }
     }
 
-    /// How many codes are kept.
-    public static let entriesMax = 1_000
-
+    private let entriesMax: Int
     private var entries: [Entry] = []
 
     /// An empty log.
-    public init() {}
+    ///
+    /// - Parameter entriesMax: how many codes are kept.
+    public init(entriesMax: Int = AccountLimits().codesMax) { self.entriesMax = entriesMax }
 
     /// Does what a response asks for.
     public mutating func apply(_ effect: AccountResponse.Effect) {
         switch effect {
         case .forgetCodes: entries = []
         case .remember(let entry):
-            if entries.count >= Self.entriesMax { entries.removeFirst() }
             entries.append(entry)
+            if entries.count > entriesMax { entries.removeFirst() }
         }
     }
 

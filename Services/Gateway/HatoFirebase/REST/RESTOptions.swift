@@ -30,7 +30,7 @@ struct RESTOptions: Sendable, Hashable {
 
     init() {}
 
-    init(_ parameters: QueryParameters) throws(RESTError) {
+    init(_ parameters: QueryParameters, _ limits: RESTLimits) throws(RESTError) {
         switch parameters["print"] {
         case nil: break
         case "pretty": printing = .pretty
@@ -48,7 +48,7 @@ struct RESTOptions: Sendable, Hashable {
         callback = try parameters["callback"].map { text throws(RESTError) in try Self.callback(text) }
         download = parameters.nonEmpty("download")
         timeoutMs = try parameters["timeout"].map { text throws(RESTError) in try Self.milliseconds(text) }
-        writeValuesMax = try Self.writeValuesMax(parameters["writeSizeLimit"])
+        writeValuesMax = try Self.writeValuesMax(parameters["writeSizeLimit"], limits.valuesPerSecond)
     }
 
     /// Characters of the name of a function.
@@ -69,6 +69,7 @@ struct RESTOptions: Sendable, Hashable {
         return text
     }
 
+    /// Firebase's own bound, which its clients know: no setting.
     private static let timeoutMsMax = 15 * 60_000
 
     /// `500ms`, `3s` or `2min`.
@@ -92,18 +93,19 @@ struct RESTOptions: Sendable, Hashable {
         return count * factor
     }
 
-    /// Values that are estimated to be written in a second.
-    private static let valuesPerSecond = 10_000
-
-    private static func writeValuesMax(_ word: String?) throws(RESTError) -> Int? {
+    /// The values that are estimated to be written in the time that a word stands for.
+    private static func writeValuesMax(_ word: String?, _ valuesPerSecond: Int) throws(RESTError) -> Int? {
+        let seconds: Int
         switch word {
         case nil, "unlimited": return nil
-        case "tiny": return 1 * valuesPerSecond
-        case "small": return 10 * valuesPerSecond
-        case "medium": return 30 * valuesPerSecond
-        case "large": return 60 * valuesPerSecond
+        case "tiny": seconds = 1
+        case "small": seconds = 10
+        case "medium": seconds = 30
+        case "large": seconds = 60
         default: throw RESTErrors.parameter("writeSizeLimit", "tiny, small, medium, large or unlimited")
         }
+        let (values, overflows) = valuesPerSecond.multipliedReportingOverflow(by: seconds)
+        return overflows ? .max : values
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") }

@@ -63,7 +63,9 @@ public struct RESTRequest: Sendable, Hashable {
     public var takesBody: Bool { method == .put || method == .post || method == .patch }
 
     /// Reads a head whose target is a path of the database. OPTIONS is no request of this kind: `RESTAnswer.preflight`.
-    public init(_ head: RESTHead, _ namespaces: NamespaceTable) throws(RESTError) {
+    public init(
+        _ head: RESTHead, _ namespaces: NamespaceTable, _ limits: RESTLimits = RESTLimits()
+    ) throws(RESTError) {
         let parts = head.parts
         target = try RESTTarget(parts.path)
         let parameters = try QueryParameters(parts.query)
@@ -79,7 +81,7 @@ public struct RESTRequest: Sendable, Hashable {
         self.database = database
         credential = Self.credential(head, parameters)
         override = try parameters["auth_variable_override"].map { text throws(RESTError) in try Self.override(text) }
-        options = try RESTOptions(parameters)
+        options = try RESTOptions(parameters, limits)
         conditions = Conditions(
             wantsETag: head.header("x-firebase-etag")?.hasSameLetters(as: "true") ?? false,
             ifMatch: head.header("if-match"), ifNoneMatch: head.header("if-none-match"))

@@ -19,7 +19,7 @@ public struct FrameAssembler: Sendable {
     public private(set) var isFrameSplit = false
 
     /// - Parameter messageBytesMax: bytes of one message; a larger one becomes `oversized`.
-    public init(messageBytesMax: Int = 16 << 20) {
+    public init(messageBytesMax: Int = PollLimits().messageBytesMax) {
         self.messageBytesMax = messageBytesMax
         message = MessageCollector(bytesMax: messageBytesMax)
         frame = MessageCollector(bytesMax: messageBytesMax)

@@ -14,19 +14,18 @@ public struct PollLimits: Sendable, Hashable {
     public var idleMsMax = 60_000
     /// Bytes of messages on a socket that wait for the end of the polls, above which the socket is not read.
     public var switchBytesMax = 1 << 20
+    /// Bytes of one message, of polls or of a socket; a larger one becomes `oversized`.
+    public var messageBytesMax = 16 << 20
 
     public init() {}
 
     /// Bytes of messages that the session does not take yet, above which no further one may come.
     ///
     /// All that waited on a socket comes at once, behind a large message of the last poll.
-    public var untakenBytesMax: Int { segmentBytesMax + switchedBytesMax(Self.messageBytesMax) + Self.messageBytesMax }
+    public var untakenBytesMax: Int { segmentBytesMax + switchedBytesMax(messageBytesMax) + messageBytesMax }
 
     /// Bytes of messages that may wait on a socket for the end of the polls: what is read until the socket is paused.
     func switchedBytesMax(_ messageBytesMax: Int) -> Int {
         switchBytesMax + 2 * (messageBytesMax + ReceivedMessage.besidesBytes)
     }
-
-    /// Bytes of one message; a larger one becomes `oversized`.
-    public static let messageBytesMax = 16 << 20
 }

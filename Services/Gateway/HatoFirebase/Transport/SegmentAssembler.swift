@@ -35,7 +35,6 @@ public struct SegmentAssembler: Sendable {
     private static let countMax = 1_000_000
 
     private let limits: PollLimits
-    private let messageBytesMax: Int
     private var waiting: [Int: Segment] = [:]
     private var waitingBytes = 0
     private var next = 0
@@ -44,11 +43,7 @@ public struct SegmentAssembler: Sendable {
     /// Characters that make no whole group yet.
     private var rest: [UInt8] = []
 
-    /// - Parameter messageBytesMax: bytes of one message; a larger one becomes `oversized`.
-    public init(_ limits: PollLimits = PollLimits(), messageBytesMax: Int = PollLimits.messageBytesMax) {
-        self.limits = limits
-        self.messageBytesMax = messageBytesMax
-    }
+    public init(_ limits: PollLimits = PollLimits()) { self.limits = limits }
 
     /// Bytes that are kept for messages that are not complete.
     public var heldBytes: Int {
@@ -77,7 +72,7 @@ public struct SegmentAssembler: Sendable {
     private mutating func append(_ segment: Segment) throws(Failure) -> ReceivedMessage? {
         guard segment.count >= 1, segment.count <= Self.countMax else { throw .wrongCount }
         var (collector, count, missing) =
-            message ?? (MessageCollector(bytesMax: messageBytesMax), segment.count, segment.count)
+            message ?? (MessageCollector(bytesMax: limits.messageBytesMax), segment.count, segment.count)
         message = nil
         guard segment.count == count else { throw .wrongCount }
         missing -= 1

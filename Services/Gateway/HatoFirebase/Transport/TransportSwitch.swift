@@ -70,12 +70,11 @@ public struct TransportSwitch: Sendable {
 
     /// - Parameters:
     ///   - host: the Host of the client's request.
-    ///   - limits: `switchBytesMax` is used.
-    ///   - messageBytesMax: bytes of one message on a socket.
-    public init(host: String, limits: PollLimits = PollLimits(), messageBytesMax: Int = PollLimits.messageBytesMax) {
+    ///   - limits: `switchBytesMax` and `messageBytesMax` are used.
+    public init(host: String, limits: PollLimits = PollLimits()) {
         self.host = host
         heldBytesWanted = limits.switchBytesMax
-        heldBytesMax = limits.switchedBytesMax(messageBytesMax)
+        heldBytesMax = limits.switchedBytesMax(limits.messageBytesMax)
     }
 
     /// Whether the socket should be read on; when not, messages that were read already are still taken.

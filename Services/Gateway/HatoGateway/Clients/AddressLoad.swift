@@ -14,7 +14,7 @@ struct AddressLoad: Sendable {
         /// Requests of one address a second; 0: any number.
         var requestsPerSecondMax: Int
         /// Addresses with a count of requests, in each of two tables.
-        var addressesMax = 32_768
+        var addressesMax = GatewayLimits().countedAddressesMax
     }
 
     /// What becomes of a connection.
@@ -26,11 +26,12 @@ struct AddressLoad: Sendable {
         case dropped
     }
 
-    /// How many times as much as one address a site may take.
+    /// How many times as much as one address a site may take: settings name it, and are none for it.
     static let siteFactor = 4
-    /// Connections of one address whose requests are refused.
+    /// Connections of one address, beyond those that it may have, whose clients get a response that says so.
     static let refusedMax = 32
-    /// Seconds for which an address may save the requests that it does not send.
+    /// Seconds for which an address may save the requests that it does not send: part of what
+    /// `requests-per-address-second-max` means.
     private static let savedSeconds: Int64 = 10
 
     private let limits: Limits

@@ -53,7 +53,8 @@ final class ClientGate: Sendable {
                 AddressLoad.Limits(
                     connectionsMax: limits.connectionsPerAddressMax,
                     connectionsOfSiteMax: SiteShare.max(limits.connectionsPerAddressMax, of: limits.connectionsMax),
-                    requestsPerSecondMax: limits.requestsPerAddressSecondMax)))
+                    requestsPerSecondMax: limits.requestsPerAddressSecondMax,
+                    addressesMax: limits.countedAddressesMax)))
     }
 
     /// A request that nothing handles.

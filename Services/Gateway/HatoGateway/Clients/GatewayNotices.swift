@@ -45,7 +45,7 @@ final class GatewayNotices: Sendable {
 
 /// When a notice of a kind may be logged: a value, which gets the time.
 struct NoticePauses<Kind: Hashable & Sendable>: Sendable {
-    /// Between two notices of one kind.
+    /// Between two notices of one kind: it only paces the log.
     static var pause: Duration { .seconds(60) }
 
     private var last: [Kind: (time: Duration, leftOut: Int)] = [:]

@@ -130,12 +130,9 @@ final class RESTExchange: HTTPExchange {
         guard !hasEnded else { return }
         end()
         // Other responses of the client were not taken meanwhile: that of a read can be asked for again.
-        let isDropped = isRead && answer.body.count > Self.stoppedBytesMax && connection.isStopped
+        let isDropped = isRead && answer.body.count > limits.stoppedResponseBytesMax && connection.isStopped
         connection.respond(HTTPResponse(isDropped ? request.error(RESTErrors.unavailable) : answer))
     }
-
-    /// Bytes of a response that a client gets that has not taken others.
-    private static let stoppedBytesMax = 64 << 10
 
     private func end() {
         hasEnded = true

@@ -3,7 +3,9 @@ import NIOConcurrencyHelpers
 
 /// The codes of mails that an emulator keeps, for all event loops.
 final class EmulatorCodes: Sendable {
-    private let log = NIOLockedValueBox(OobCodeLog())
+    private let log: NIOLockedValueBox<OobCodeLog>
+
+    init(max: Int) { log = NIOLockedValueBox(OobCodeLog(entriesMax: max)) }
 
     var all: OobCodeLog { log.withLockedValue { $0 } }
 

@@ -10,8 +10,8 @@ public struct EmulatorConfiguration: Sendable {
     /// The settings of an emulator that auth does not take, because it was started with others; known when the gateway
     /// has started.
     public private(set) var fixedSettings: [String] = []
-    /// The codes of mails.
-    let codes = EmulatorCodes()
+    /// The codes of mails; as many as the limits allow when the gateway has started.
+    private(set) var codes = EmulatorCodes(max: AccountLimits().codesMax)
 
     /// An emulator that acts with this key.
     public init(administratorKey: String) { self.administratorKey = administratorKey }
@@ -25,6 +25,7 @@ public struct EmulatorConfiguration: Sendable {
     mutating func prepare(_ configuration: GatewayConfiguration) async throws {
         try check(host: configuration.host)
         guard let accounts = configuration.accounts else { throw GatewayStartError.emulatorWithoutAccounts }
+        codes = EmulatorCodes(max: configuration.limits.accounts.codesMax)
         fixedSettings = try await EmulatorSettings.set(at: accounts.auth, administratorKey)
     }
 

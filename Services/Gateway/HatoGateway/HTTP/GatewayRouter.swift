@@ -52,7 +52,7 @@ final class GatewayRouter {
         if let request = PushRequest(rest) { return PushExchange.exchange(request, caller, connection, on: loop) }
         if let exchange = accounts?.exchange(for: head, from: address, connection) { return exchange }
         do {
-            let request = try RESTRequest(rest, configuration.namespaces)
+            let request = try RESTRequest(rest, configuration.namespaces, configuration.limits.rest)
             return request.isStream
                 ? EventStreamExchange(request, caller, connection, on: loop)
                 : RESTExchange(request, caller, connection, on: loop)

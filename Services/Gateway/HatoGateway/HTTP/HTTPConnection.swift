@@ -196,7 +196,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         below?.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         end()
         context?.close(mode: .output, promise: nil)
-        schedule(Self.lingeringMs)
+        schedule(limits.lingeringMsMax)
     }
 
     private func endRequest() {
@@ -371,7 +371,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             // Closed at once, a client that still sends would lose the response.
             guard isUnread else { return context.close(promise: nil) }
             context.close(mode: .output, promise: nil)
-            return schedule(Self.lingeringMs)
+            return schedule(limits.lingeringMsMax)
         }
         (phase, head) = (.idle, nil)
         schedule(limits.idleMsMax)
@@ -383,9 +383,6 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
         whenTaken = nil
         report?()
     }
-
-    /// Milliseconds for which a client may go on sending a body behind its response.
-    private static let lingeringMs = 2_000
 
     // MARK: The end
 

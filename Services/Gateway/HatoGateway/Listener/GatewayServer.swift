@@ -121,13 +121,13 @@ public final class GatewayServer: Sendable {
         _ channel: any Channel, _ state: LoopState, _ peer: Peer, _ output: UntakenOutput
     ) throws {
         let limits = state.configuration.limits
-        let compression = ResponseCompression()
+        let compression = ResponseCompression(bytesMin: limits.compressedBytesMin)
         let http = HTTPConnection(state, from: peer, compression, output)
         let sockets = SocketUpgrade(state, from: peer, output)
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = limits.headBytesMax
         decoding.maxHeaderListSize = limits.headBytesMax
-        decoding.maxHeaderFieldCount = headersMax
+        decoding.maxHeaderFieldCount = limits.headersMax
         let decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding),
             maximumBufferSize: 2 * limits.headBytesMax + decoderBytesMax)
@@ -141,11 +141,8 @@ public final class GatewayServer: Sendable {
         http.mayBecomeSocket(by: ProtocolSwitch(sockets.upgrader, decoder, others))
     }
 
-    /// Bytes that the decoder may keep beside heads: it takes all that it is given.
+    /// Bytes that the decoder may keep beside heads: it takes all that one read gives, so this is no setting.
     private static let decoderBytesMax = 64 << 10
-
-    /// Headers of a request.
-    private static let headersMax = 128
 
     /// Records the figures that are read when metrics are requested.
     public func refreshFigures() async {

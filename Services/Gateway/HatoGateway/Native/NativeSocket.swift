@@ -23,7 +23,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     /// Of NIO's encoder of frames, which text frames pass by (`TextFrames`).
     private var encoder: ChannelHandlerContext?
     private var wire: RPCLineWire?
-    private var message = MessageParts(bytesMax: SocketConnection.messageBytesMax)
+    private var message: MessageParts
     private var opening: Scheduled<Void>?
     private var ping: Scheduled<Void>?
     private var health = SocketHealth()
@@ -48,6 +48,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     init(_ loopState: LoopState, _ link: ServiceLink, _ traffic: NativeTraffic, _ output: UntakenOutput) {
         (self.loopState, self.link, self.traffic, self.output) = (loopState, link, traffic, output)
         held = loopState.held.of(output.address)
+        message = MessageParts(bytesMax: loopState.configuration.limits.polls.messageBytesMax)
     }
 
     private var limits: GatewayLimits { loopState.configuration.limits }
@@ -228,15 +229,12 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         (isLeaving, hasClientClosed) = (true, true)
         if opening == nil { wire?.finish() }
         setInput()
-        let time = TimeAmount.milliseconds(Self.finishingMs)
+        let time = TimeAmount.milliseconds(Int64(limits.finishingMsMax))
         context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.close(.ofClient)
             self?.closeWire()
         }
     }
-
-    /// Milliseconds in which the service must take what a client has sent before it closed.
-    private static let finishingMs: Int64 = 30_000
 
     private func close(_ end: NativeSocketEnd) {
         guard let context, !isClosing else { return }
@@ -256,13 +254,11 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         self.end("\(end)")
         // Closed at once, a client that still sends would lose the reason.
         setInput()
-        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
+        let time = TimeAmount.milliseconds(Int64(limits.lingeringMsMax))
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.context?.close(promise: nil)
         }
     }
-
-    /// Milliseconds in which a client must close behind the close frame.
-    private static let lingeringMs: Int64 = 2_000
 
     /// - Parameter reason: for the log.
     private func end(_ reason: String) {
@@ -272,7 +268,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         (opening, ping) = (nil, nil)
         message = MessageParts(bytesMax: 0)
         guard hasClientClosed, let wire else { return closeWire() }
-        // It ends when the service has responded, which no one reads, or when `finishingMs` have passed.
+        // It ends when the service has responded, which no one reads, or when `finishingMsMax` have passed.
         health.heard(frameBytes: 0)
         hold()
         wire.resume()

@@ -47,16 +47,13 @@ final class PushExchange: HTTPExchange {
     func requestEnded() {
         guard !hasEnded else { return }
         do throws(PushFault) {
-            let call = try request.call(body, memoryMax: bodyBytesMax * Self.memoryPerByte)
+            let call = try request.call(body, memoryMax: limits.accounts.memoryMax(ofBody: bodyBytesMax))
             dropBody()
             underWay = call
             connection.limitTime(limits.callMsMax)
             self.call(call)
         } catch { respond(request.response(to: error)) }
     }
-
-    /// Values take many times the bytes of their text.
-    private static let memoryPerByte = 8
 
     func clientLeft() { end() }
 

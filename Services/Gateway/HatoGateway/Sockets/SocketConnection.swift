@@ -61,11 +61,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         var record = RequestRecord(head, from: output.address, .socket)
         record.status = HTTPResponseStatus.switchingProtocols.code
         self.record = record
-        frames = FrameAssembler(messageBytesMax: Self.messageBytesMax)
+        frames = FrameAssembler(messageBytesMax: loopState.configuration.limits.polls.messageBytesMax)
     }
-
-    /// Bytes of a message; a frame may have as many.
-    static let messageBytesMax = 16 << 20
 
     private var limits: GatewayLimits { loopState.configuration.limits }
 
@@ -187,13 +184,11 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         isLingering = true
         self.end()
         if isInputPaused { context.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
-        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.lingeringMs)) { [weak self] in
+        let time = TimeAmount.milliseconds(Int64(limits.lingeringMsMax))
+        context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             self?.context?.close(promise: nil)
         }
     }
-
-    /// Milliseconds in which a client must close behind the close frame.
-    private static let lingeringMs: Int64 = 2_000
 
     // MARK: Pings
 

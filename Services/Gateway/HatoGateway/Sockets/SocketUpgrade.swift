@@ -44,9 +44,11 @@ struct SocketUpgrade {
     /// - Parameter output: of the connection.
     init(_ state: LoopState, from peer: Peer, _ output: UntakenOutput) {
         let output = NIOLoopBound(output, eventLoop: state.loop)
+        // A message may be one frame.
+        let bytesMax = state.configuration.limits.polls.messageBytesMax
         let state = NIOLoopBound(state, eventLoop: state.loop)
         upgrader = NIOWebSocketServerUpgrader(
-            maxFrameSize: SocketConnection.messageBytesMax, automaticErrorHandling: false,
+            maxFrameSize: bytesMax, automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
                 let state = state.value
                 // What an emulator or the gate refuses, `HTTPConnection` responds to.

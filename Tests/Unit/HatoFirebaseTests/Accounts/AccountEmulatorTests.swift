@@ -145,6 +145,12 @@ import Testing
         }
         let entries = try #require(log.json.array)
         #expect(entries.count == 1_000 && entries.first?["email"] == "e10" && entries.last?["email"] == "e1009")
+        var small = OobCodeLog(entriesMax: 1)
+        for code in ["a", "b"] {
+            small.apply(
+                .remember(.init(email: "e", newEmail: nil, requestType: "PASSWORD_RESET", code: code, link: "l")))
+        }
+        #expect(small.json.array?.map { $0["oobCode"] } == ["b"])
     }
 
     // MARK: Custom tokens

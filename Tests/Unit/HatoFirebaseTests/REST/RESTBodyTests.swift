@@ -173,6 +173,15 @@ import Testing
                 == RESTError(
                     400, "Data to write exceeds the maximum size that can be modified with a single request."))
     }
+
+    @Test func writeSizeLimitFollowsTheSetting() throws {
+        var limits = RESTLimits()
+        for (perSecond, values) in [(3, 30), (Int.max / 2, Int.max)] {
+            limits.valuesPerSecond = perSecond
+            let head = RESTSamples.head("PUT", "/a.json?writeSizeLimit=small")
+            #expect(try RESTRequest(head, RESTSamples.namespaces, limits).options.writeValuesMax == values)
+        }
+    }
 }
 
 extension RESTBodyTests {

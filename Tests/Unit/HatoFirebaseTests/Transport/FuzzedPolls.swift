@@ -60,7 +60,7 @@ struct FuzzedPolls {
         }
         session.sent = []
         if let problem = perform(polls.handle(.timerFired(.flush))) { return problem }
-        let most = PollLimits().segmentBytesMax + PollLimits.messageBytesMax + 1_024 * 64
+        let most = PollLimits().segmentBytesMax + PollLimits().messageBytesMax + 1_024 * 64
         return polls.heldBytes <= most ? nil : "\(polls.heldBytes) bytes are held"
     }
 

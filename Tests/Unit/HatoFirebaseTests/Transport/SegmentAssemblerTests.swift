@@ -94,7 +94,9 @@ import Testing
     }
 
     @Test func messageThatIsTooLargeIsPassedOver() throws {
-        var assembler = SegmentAssembler(messageBytesMax: 30)
+        var limits = PollLimits()
+        limits.messageBytesMax = 30
+        var assembler = SegmentAssembler(limits)
         let text = "{\"r\":7,\"x\":\"" + String(repeating: "y", count: 40) + "\"}"
         let segments = Self.segments(of: text, from: 0)
         #expect(
@@ -130,8 +132,8 @@ import Testing
         let failures = SeededInputs.failures(2_000) { random in
             var limits = PollLimits()
             limits.segmentsWaitingMax = 8
-            limits.segmentBytesMax = 200
-            var assembler = SegmentAssembler(limits, messageBytesMax: 50)
+            (limits.segmentBytesMax, limits.messageBytesMax) = (200, 50)
+            var assembler = SegmentAssembler(limits)
             for _ in 0..<20 {
                 let data = (0..<random.below(30)).map { _ in random.one(of: Array("eE30-_.A=".utf8)) }
                 let number = random.one(of: [random.below(12), -1, Int.max, Int.min, 0])

@@ -142,8 +142,8 @@ import Testing
 
     @Test func whatWaitsOnTheSocketIsBounded() {
         var limits = PollLimits()
-        limits.switchBytesMax = 5
-        var machine = TransportSwitch(host: "h", limits: limits, messageBytesMax: 10)
+        (limits.switchBytesMax, limits.messageBytesMax) = (5, 10)
+        var machine = TransportSwitch(host: "h", limits: limits)
         _ = machine.handle(.socketOpened(5))
         _ = machine.handle(.socketReceived(5, .whole(Array(switchTo.utf8))))
         #expect(machine.handle(.socketReceived(5, .whole([UInt8](repeating: 0x31, count: 10)))).isEmpty)
@@ -157,8 +157,8 @@ import Testing
     /// An empty message has no text, and takes memory.
     @Test func emptyMessagesAreBoundedToo() {
         var limits = PollLimits()
-        limits.switchBytesMax = 640
-        var machine = TransportSwitch(host: "h", limits: limits, messageBytesMax: 0)
+        (limits.switchBytesMax, limits.messageBytesMax) = (640, 0)
+        var machine = TransportSwitch(host: "h", limits: limits)
         _ = machine.handle(.socketOpened(5))
         _ = machine.handle(.socketReceived(5, .whole(Array(switchTo.utf8))))
         var (count, actions) = (0, [TransportSwitch.Action]())
@@ -179,7 +179,7 @@ import Testing
         var machine = TransportSwitch(host: "h", limits: limits)
         _ = machine.handle(.socketOpened(5))
         _ = machine.handle(.socketReceived(5, .whole(Array(switchTo.utf8))))
-        let large = [UInt8](repeating: 0x31, count: PollLimits.messageBytesMax)
+        let large = [UInt8](repeating: 0x31, count: PollLimits().messageBytesMax)
         for text in [large, large, [0x31]] { #expect(machine.handle(.socketReceived(5, .whole(text))).isEmpty) }
         #expect(machine.heldBytes + ReceivedMessage.whole(large).bytes <= limits.untakenBytesMax)
     }
