@@ -29,16 +29,26 @@ import Testing
     }
 
     @Test func everyPointHasTestsThatExistOrSaysWhyNot() throws {
-        let tests = try tests()
+        let (tests, files) = (try tests(), files())
         for row in try Self.pages.keys.flatMap(rows) {
             if row.held.hasPrefix("Not here: ") {
                 #expect(row.held.count > 40, "\(row.point) does not say why not")
                 continue
             }
             let names = row.held.matches(of: #/`(\w+\.\w+)`/#).map { String($0.1) }
+            let paths = row.held.matches(of: #/`((?:Tests\/Interop|Transcripts)\/[\w-]+\.\w+)`/#).map { String($0.1) }
+            for path in paths { #expect(files.contains(path), "\(row.point) names \(path), which does not exist") }
             #expect(!names.isEmpty, "\(row.point) has no test")
             for name in names { #expect(tests.contains(name), "\(row.point) names \(name), which is no test") }
         }
+    }
+
+    /// A conversation shows what holds; without a point, it would be found by none that changes it.
+    @Test func everyTranscriptHasAPoint() throws {
+        let held = try rows("Tests/Conformance/README.md").map(\.held).joined()
+        let transcripts = files().filter { $0.hasPrefix("Transcripts/") }
+        #expect(transcripts.count >= 20)
+        for file in transcripts { #expect(held.contains("`\(file)`"), "no point names \(file)") }
     }
 
     @Test func everySectionIsThere() throws {
@@ -56,6 +66,14 @@ import Testing
             let name = path.split(separator: "/").last.map { String($0.dropLast(5)) } ?? ""
             #expect(runners.contains("Table(\"\(name)\")"), "\(path) has no runner")
         }
+    }
+
+    /// What points name besides tests: programs of other clients, and conversations.
+    private func files() -> Set<String> {
+        let transcripts = "Tests/Integration/Gateway/Transcripts"
+        return Set(repository.files(ending: ".py", under: "Tests/Interop")).union(
+            repository.files(ending: ".json", under: transcripts).map { $0.replacing(transcripts, with: "Transcripts") }
+        )
     }
 
     /// `Suite.test` of all tests.

@@ -145,8 +145,16 @@ struct EmulatedGateway {
             #expect(try call("auth", ["cred": .string(token)])?["d"]?["auth"]?["uid"] == "namihei")
             #expect(try call("g", ["p": "/namihei", "q": [:]])?["d"] == "波平")
             #expect(try call("p", ["p": "/masuo", "d": 1])?["s"] == "permission_denied")
-            #expect(try call("auth", ["cred": "owner"])?["s"] == "ok")
-            #expect(try call("p", ["p": "/masuo", "d": 1])?["s"] == "ok")
+            #expect(try call("unauth", [:])?["s"] == "ok")
+            for (action, value) in [("auth", 1), ("gauth", 2)] {
+                #expect(try call(action, ["cred": "owner"])?["s"] == "ok")
+                #expect(try call("p", ["p": "/masuo", "d": .number(Double(value))])?["s"] == "ok")
+                #expect(try call("unauth", [:])?["s"] == "ok")
+            }
+            // As the helpers of tests clear a namespace.
+            #expect(try client.send("DELETE /.json?ns=with-rules").status == 401)
+            #expect(try client.send("DELETE /.json?ns=with-rules", nil, Self.owner).status == 200)
+            #expect(try client.send("GET /.json?ns=with-rules", nil, Self.owner).body == "null")
             let first = try FirebaseSocket(stack, target: "/.ws?v=5&ns=another-one")
             _ = try first.message()
             try first.send(#"{"t":"d","d":{"r":1,"a":"p","b":{"p":"/x","d":1}}}"#)

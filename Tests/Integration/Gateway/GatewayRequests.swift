@@ -42,8 +42,8 @@ struct GatewayRequests {
         }
     }
 
-    /// As firebase-admin runs transactions.
-    @Test func conditionsHoldAtomically() async throws {
+    /// As firebase-admin runs transactions, one request after the other.
+    @Test func conditionsHold() async throws {
         try await GatewayStack.run(rules: Self.rules) { stack in
             let socket = try PlainSocket(stack.gateway.address)
             let bearer = ["Authorization: Bearer \(ServingProgram.administratorKey)"]
