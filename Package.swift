@@ -257,7 +257,11 @@ let package = Package(
                 logging, nioCore, nioPosix, nioSSL,
             ], exclude: ["Gateway/Transcripts"]),
         suite(
-            "Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime", "TestFirebase"], exclude: ["README.md"]),
+            "Fault",
+            [
+                "HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime", "TestFirebase", crypto, nioCore, nioHTTP1,
+                nioPosix, nioWebSocket,
+            ], exclude: ["README.md"]),
         suite(
             "Tidy",
             [

@@ -60,6 +60,8 @@ import Testing
     private static let pauses = [
         // Time limits, after which a program that hangs is killed.
         "Tests/Integration/Executable.swift": 1, "Tests/Fault/Stack/Program.swift": 1,
+        // The delay of a client before it connects again.
+        "Tests/Fault/Stack/FirebaseConnection.swift": 1,
         // The moment at which a program kills itself.
         "Tests/Unit/HatoStorageTests/RocksDB/CrashTests.swift": 1,
         // In a closure that may not suspend: time in which a forbidden event would happen.

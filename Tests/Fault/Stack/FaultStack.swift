@@ -3,8 +3,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Auth, messages and notifier in one folder, each a program of its own or all in one. A killed program is restarted on
-/// the same ports with the same data.
+/// Auth, messages and notifier in one folder, each a program of its own or all in one, and a gateway if it is wanted. A
+/// killed program is restarted on the same ports with the same data.
 final class FaultStack: Sendable {
     enum Layout: Sendable, CaseIterable {
         /// `hato-auth serve`, `hato-messages serve`, `hato-notifier serve`.
@@ -14,7 +14,7 @@ final class FaultStack: Sendable {
     }
 
     enum Part: String, Sendable, CaseIterable {
-        case auth, messages, notifier
+        case auth, messages, notifier, gateway
         case everything = "dev"
     }
 
@@ -27,12 +27,15 @@ final class FaultStack: Sendable {
     private let programs: [Part: (program: Program, arguments: [String])]
     private let ports: [Part: Int]
 
-    static func run(_ layout: Layout, _ body: (FaultStack) async throws -> Void) async throws {
+    /// - Parameter hasGateway: whether a gateway starts with the other programs; `hato-dev` always has one.
+    static func run(
+        _ layout: Layout, hasGateway: Bool = false, _ body: (FaultStack) async throws -> Void
+    ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-fault-\(UUID().uuidString)")
             .path
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let stack = try await FaultStack(layout, folder)
+        let stack = try await FaultStack(layout, folder, hasGateway: hasGateway)
         do {
             try await body(stack)
         } catch {
@@ -45,7 +48,7 @@ final class FaultStack: Sendable {
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    private init(_ layout: Layout, _ folder: String) async throws {
+    private init(_ layout: Layout, _ folder: String, hasGateway: Bool) async throws {
         var (programs, ports): ([Part: (program: Program, arguments: [String])], [Part: Int]) = ([:], [:])
         /// Starts a part on free ports and keeps them for its later runs.
         func start(_ part: Part, _ arguments: [String]) async throws -> JSONObject {
@@ -63,7 +66,7 @@ final class FaultStack: Sendable {
         switch layout {
         case .together:
             let ready = try await start(.everything, ["--data", "\(folder)/data", "--exit-with-stdin"])
-            for part in [Part.auth, .messages, .notifier] { ports[part] = try port(ready[part.rawValue]) }
+            for part in [Part.auth, .messages, .notifier, .gateway] { ports[part] = try port(ready[part.rawValue]) }
             administratorKey = try Self.firstLine(of: ready["adminKeyFile"]?.string ?? "")
         case .apart:
             let keys = KeyFiles(folder: folder)
@@ -76,6 +79,11 @@ final class FaultStack: Sendable {
                 ports[part] = try port(await start(part, arguments)["listening"])
                 shared += ["--\(part.rawValue)", "127.0.0.1:\(ports[part] ?? 0)"]
             }
+            if hasGateway {
+                let services = [Part.auth, .messages].flatMap { ["--\($0.rawValue)", "127.0.0.1:\(ports[$0] ?? 0)"] }
+                let arguments = ["serve", "--exit-with-stdin"] + services + keys.arguments(of: .gateway)
+                ports[.gateway] = try port(await start(.gateway, arguments)["listening"])
+            }
         }
         (self.programs, self.ports) = (programs, ports)
     }
@@ -84,7 +92,7 @@ final class FaultStack: Sendable {
         "--auth-port", "0", "--messages-port", "0", "--notifier-port", "0", "--gateway-port", "0",
     ]
 
-    /// The files of keys of three services.
+    /// The files of keys of the services.
     private struct KeyFiles {
         let folder: String
         private let key = UUID().uuidString + UUID().uuidString
@@ -94,11 +102,13 @@ final class FaultStack: Sendable {
             write("admin-key", UUID().uuidString + UUID().uuidString)
             write("messages-key", key + "-of-messages")
             write("notifier-key", key + "-of-notifier")
+            write("gateway-key", key + "-of-gateway")
             write(
                 "auth-callers.yaml",
                 """
                 - {name: messages, key: \(key)-of-messages, methods: [auth.follow, auth.unfollow, auth.users.list]}
                 - {name: notifier, key: \(key)-of-notifier, methods: [auth.follow, auth.unfollow, auth.sessions.list, auth.users.get]}
+                - {name: gateway, key: \(key)-of-gateway, forward: true}
                 """)
             write(
                 "messages-callers.yaml",
@@ -108,6 +118,7 @@ final class FaultStack: Sendable {
                   methods:
                     [messages.follow, messages.get, messages.unfollow, messages.push, messages.set, messages.update]
                   as: true
+                - {name: gateway, key: \(key)-of-gateway, forward: true}
                 """)
         }
 
@@ -122,7 +133,7 @@ final class FaultStack: Sendable {
                     "--service-keys-file", "\(folder)/messages-callers.yaml",
                     "--outgoing-key-file", "\(folder)/messages-key", "--profiles", "default:/users/{uid}",
                 ]
-            case .notifier: ["--outgoing-key-file", "\(folder)/notifier-key"]
+            case .notifier, .gateway: ["--outgoing-key-file", "\(folder)/\(part.rawValue)-key"]
             }
         }
 
@@ -152,9 +163,16 @@ final class FaultStack: Sendable {
         _ = try await program.start(arguments + places, failpoints: failpoints)
     }
 
-    private func stop() async {
-        for (program, _) in programs.values { await program.stop() }
+    /// SIGTERM for each program that runs; returns the exit codes.
+    @discardableResult
+    func stop() async -> [Part: Int32] {
+        var codes: [Part: Int32] = [:]
+        for (part, (program, _)) in programs { codes[part] = await program.stop() }
+        return codes
     }
+
+    /// Where a part listens; 0 if there is no such part.
+    func port(of part: Part) -> Int { ports[part] ?? 0 }
 
     func client(_ part: Part) -> RPCClient {
         var configuration = RPCClientConfiguration(host: "127.0.0.1", port: ports[part] ?? 0)

@@ -92,11 +92,14 @@ actor Program {
         input = nil
     }
 
-    func stop() async {
-        guard let process = process.take() else { return }
+    /// SIGTERM; returns the exit code when the process is gone, nil if none ran.
+    @discardableResult
+    func stop() async -> Int32? {
+        guard let process = process.take() else { return nil }
         if process.isRunning { process.terminate() }
         await Self.end(of: process)
         input = nil
+        return process.terminationStatus
     }
 
     /// Waits until it ends by itself; returns its exit code.
