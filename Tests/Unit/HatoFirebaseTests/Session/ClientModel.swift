@@ -2,54 +2,79 @@ import HatoModel
 
 @testable import HatoFirebase
 
-/// A client that knows what it must see: each of its checks is a promise of the protocol (spec realtime-database §8.5,
-/// §8.6, §8.8).
+/// A client that keeps what it is sent as an SDK does, and knows what it must see: each of its checks is a promise of
+/// the protocol (spec realtime-database §8.4-§8.8).
+///
+/// Pushes without a tag belong to one tree, whichever listens they are for; those with a tag to one query.
 struct ClientModel {
     /// A listen as the client sees it.
     struct Listen {
-        var path: String
+        var path: TreePath
+        var query: SampleQuery
+        /// Of a query; the default one has none.
         var tag: Int?
-        var number: Int
         var isAcknowledged = false
-        /// The hash that it sent was that of this value.
-        var isHashed = false
-        /// That value.
-        var known: Int?
-        /// The values that were pushed, the newest last; 0 for none.
-        var pushed: [Int] = []
-        var value: Int?
+        /// What a query selects.
+        var selected = TreeNode.empty
+
+        var name: String { "\(path.text) \(query.text)" }
+
+        /// What it must see.
+        func view(of tree: TreeNode) -> TreeNode { query.view(of: tree.node(at: path)) }
     }
 
     private enum Request {
-        case listen(tag: Int?, path: String)
+        case listen(Int)
         case unlisten
-        case write(path: String, value: Int, Set<Int>)
-        case transaction(path: String, expected: Int?, value: Int, Set<Int>)
-        case read(path: String)
+        case write(Write)
+        case read(TreePath, SampleQuery)
+        case onDisconnect(action: String, TreePath, [Entry])
+        case authentication
+        /// What the gateway responds to by itself.
+        case noted
     }
 
-    /// By the number of its request.
+    private struct Entry {
+        var path: TreePath
+        var value: JSONValue
+    }
+
+    /// A set, a transaction or an update.
+    private struct Write {
+        /// How many of them were sent before it, and itself.
+        var number: Int
+        var action: String
+        var body: String
+        /// Of a transaction: the hash of what it was made from.
+        var hash: String?
+        var entries: [Entry]
+    }
+
+    /// By a number that a listen keeps.
     private(set) var listens: [Int: Listen] = [:]
     private(set) var isOver = false
     /// Whether the service has ended the token.
     var tokenHasEnded = false
+    /// What the session does when it ends, as far as the responses say.
+    private(set) var deferred = DeferredModel()
+    /// Pushes of data that have come.
+    private(set) var pushes = 0
+    private var tree = TreeNode.empty
+    /// What ended listens have seen, by their names.
+    private var known: [String: TreeNode] = [:]
     private var requests: [(number: Int, request: Request)] = []
     /// Requests that a later one overtook.
-    private var skipped: [(number: Int, request: Request)] = []
+    private var overtaken: [(number: Int, request: Request)] = []
     private var lastNumber = 0
+    private var lastListen = 0
+    private var writes = 0
 
     /// Requests without a response.
-    var waiting: Int { requests.count }
+    var waiting: Int { requests.count + overtaken.count }
 
-    /// The values of writes without a response.
+    /// The numbers of writes without a response.
     var withoutResponse: Set<Int> {
-        Set(
-            (requests + skipped).compactMap { _, request in
-                switch request {
-                case .write(_, let value, _), .transaction(_, _, let value, _): value
-                case .listen, .unlisten, .read: nil
-                }
-            })
+        Set((requests + overtaken).compactMap { if case .write(let write) = $0.request { write.number } else { nil } })
     }
 
     private mutating func send(_ request: Request, _ action: String, _ body: String) -> String {
@@ -58,57 +83,135 @@ struct ClientModel {
         return "{\"t\":\"d\",\"d\":{\"r\":\(lastNumber),\"a\":\"\(action)\",\"b\":\(body)}}"
     }
 
+    private static func text(_ json: JSONValue) -> String { String(decoding: json.encoded, as: UTF8.self) }
+
+    /// The member of a path.
+    private static func p(_ path: TreePath) -> String { "\"p\":\(text(.string(path.text)))" }
+
     // MARK: Requests
 
-    /// Listens, with the hash of a value that it has if `known` is not nil; with a tag as a query.
-    mutating func listen(_ path: String, tag: Int?, known: Int?) -> String {
-        let query = tag.map { ",\"q\":{\"l\":9,\"vf\":\"r\",\"i\":\".key\",\"sp\":\"\($0)\"},\"t\":\($0)" } ?? ""
-        let text = send(
-            .listen(tag: tag, path: path), "q",
-            "{\"p\":\"\(path)\"\(query),\"h\":\"\(ServiceModel.hash(of: known))\"}")
-        listens[lastNumber] = Listen(
-            path: path, tag: tag, number: lastNumber, isHashed: known != nil, known: known, value: known)
-        return text
+    /// Listens, perhaps with the hash of what is known; empty when there is an equal listen.
+    mutating func listen(_ path: TreePath, _ query: SampleQuery, isHashed: Bool) -> String {
+        guard !listens.values.contains(where: { $0.path == path && $0.query == query }) else { return "" }
+        lastListen += 1
+        var listen = Listen(path: path, query: query, tag: query.isDefault ? nil : lastListen)
+        if isHashed { listen.selected = known[listen.name] ?? .empty }
+        listens[lastListen] = listen
+        return listenAgain(lastListen, isHashed: isHashed)
+    }
+
+    private mutating func listenAgain(_ id: Int, isHashed: Bool) -> String {
+        guard let listen = listens[id] else { return "" }
+        let hash = isHashed ? seen(by: listen).standInHash : ""
+        let query = listen.tag.map { ",\"q\":\(listen.query.text),\"t\":\($0)" } ?? ""
+        return send(.listen(id), "q", "{\(Self.p(listen.path))\(query),\"h\":\"\(hash)\"}")
+    }
+
+    private func seen(by listen: Listen) -> TreeNode {
+        listen.query.isDefault ? tree.node(at: listen.path) : listen.selected
     }
 
     /// Ends a listen; from now on nothing may be pushed for it.
-    mutating func unlisten(_ number: Int) -> String {
-        guard let listen = listens.removeValue(forKey: number) else { return "" }
-        let query = listen.tag.map { ",\"q\":{\"sp\":\"\($0)\",\"l\":9,\"i\":\".key\",\"vf\":\"r\"},\"t\":\($0)" } ?? ""
-        return send(.unlisten, "n", "{\"p\":\"\(listen.path)\"\(query)}")
+    mutating func unlisten(_ id: Int) -> String {
+        guard let listen = listens.removeValue(forKey: id) else { return "" }
+        if listen.isAcknowledged { known[listen.name] = listen.selected }
+        let query = listen.tag.map { ",\"q\":\(listen.query.reversed),\"t\":\($0)" } ?? ""
+        return send(.unlisten, "n", "{\(Self.p(listen.path))\(query)}")
     }
 
-    mutating func write(_ path: String, _ value: Int) -> String {
-        send(.write(path: path, value: value, observers(of: path)), "p", "{\"p\":\"\(path)\",\"d\":\(value)}")
+    mutating func set(_ path: TreePath, _ value: JSONValue) -> String {
+        write("p", "{\(Self.p(path)),\"d\":\(Self.text(value))}", [Entry(path: path, value: value)])
     }
 
-    /// A transaction on the value of a listen.
-    mutating func transact(_ number: Int, _ value: Int) -> String {
-        guard let listen = listens[number] else { return "" }
-        let hash = ServiceModel.hash(of: listen.value)
+    /// A transaction on what a default listen sees; empty when it has no value yet.
+    mutating func transact(_ id: Int, _ value: JSONValue) -> String {
+        guard let listen = listens[id], listen.isAcknowledged, listen.query.isDefault else { return "" }
+        let hash = seen(by: listen).standInHash
+        let body = "{\(Self.p(listen.path)),\"d\":\(Self.text(value)),\"h\":\"\(hash)\"}"
+        return write("p", body, [Entry(path: listen.path, value: value)], hash: hash)
+    }
+
+    mutating func update(_ path: TreePath, _ members: [(name: String, value: JSONValue)]) throws -> String {
+        write("m", Self.body(path, members), try Self.entries(path, members))
+    }
+
+    private mutating func write(_ action: String, _ body: String, _ entries: [Entry], hash: String? = nil) -> String {
+        writes += 1
         return send(
-            .transaction(path: listen.path, expected: listen.value, value: value, observers(of: listen.path)), "p",
-            "{\"p\":\"\(listen.path)\",\"d\":\(value),\"h\":\"\(hash)\"}")
+            .write(Write(number: writes, action: action, body: body, hash: hash, entries: entries)), action, body)
     }
 
-    mutating func read(_ path: String) -> String { send(.read(path: path), "g", "{\"p\":\"\(path)\",\"q\":{}}") }
+    private static func body(_ path: TreePath, _ members: [(name: String, value: JSONValue)]) -> String {
+        let data = JSONObject(uniqueMembers: members.map { .init($0.name, $0.value) })
+        return "{\(p(path)),\"d\":\(text(.object(data)))}"
+    }
 
-    /// The listens that see a write of now: those whose response has come.
-    private func observers(of path: String) -> Set<Int> {
-        Set(listens.values.filter { $0.path == path && $0.isAcknowledged }.map(\.number))
+    private static func entries(_ path: TreePath, _ members: [(name: String, value: JSONValue)]) throws -> [Entry] {
+        try members.map { Entry(path: try path.appending(TreePath($0.name)), value: $0.value) }
+    }
+
+    mutating func read(_ path: TreePath, _ query: SampleQuery) -> String {
+        send(.read(path, query), "g", "{\(Self.p(path)),\"q\":\(query.text)}")
+    }
+
+    mutating func setOnDisconnect(_ path: TreePath, _ value: JSONValue) -> String {
+        let entry = Entry(path: path, value: value)
+        return send(.onDisconnect(action: "o", path, [entry]), "o", "{\(Self.p(path)),\"d\":\(Self.text(value))}")
+    }
+
+    mutating func updateOnDisconnect(_ path: TreePath, _ members: [(name: String, value: JSONValue)]) throws -> String {
+        send(.onDisconnect(action: "om", path, try Self.entries(path, members)), "om", Self.body(path, members))
+    }
+
+    mutating func cancelOnDisconnect(_ path: TreePath) -> String {
+        send(.onDisconnect(action: "oc", path, []), "oc", "{\(Self.p(path)),\"d\":null}")
+    }
+
+    mutating func authenticate() -> String { send(.authentication, "auth", #"{"cred":"token"}"#) }
+    mutating func signOut() -> String { send(.authentication, "unauth", "{}") }
+    mutating func noteStatistics() -> String { send(.noted, "s", #"{"c":{"sdk.js.12-18-0":1}}"#) }
+
+    /// The client has a new connection: it listens again, with the hashes of what it has seen, and repeats its writes
+    /// but for transactions, and its reads.
+    mutating func reconnect() -> [String] {
+        let interrupted = overtaken + requests
+        (requests, overtaken, deferred, writes) = ([], [], DeferredModel(), 0)
+        var texts: [String] = []
+        for id in listens.keys.sorted() {
+            let hasSeen = listens[id]?.isAcknowledged == true
+            listens[id]?.isAcknowledged = false
+            texts.append(listenAgain(id, isHashed: hasSeen))
+        }
+        for (_, request) in interrupted {
+            switch request {
+            case .write(let write) where write.hash == nil:
+                texts.append(self.write(write.action, write.body, write.entries))
+            case .read(let path, let query): texts.append(read(path, query))
+            default: break
+            }
+        }
+        return texts
     }
 
     // MARK: What comes
 
     /// Takes a message; returns what it breaks.
-    mutating func take(_ text: [UInt8]) -> String? {
+    ///
+    /// - Parameter truth: the tree of the service when it sent what the message comes from.
+    mutating func take(_ text: [UInt8], _ truth: TreeNode) throws -> String? {
         guard !isOver else { return "something comes behind the end of the token" }
-        guard let message = try? JSONParser.parse(text), let data = message["d"] else { return "no message" }
-        guard let body = data["b"] else { return message["t"] == "c" ? nil : "no body" }
-        if let number = data["r"]?.integer { return respond(Int(number), body) }
+        guard let data = try JSONParser.parse(text)["d"] else { return "no message" }
+        guard let body = data["b"] else { return nil }
+        if let number = data["r"]?.integer { return try respond(Int(number), body, truth) }
         switch data["a"] {
-        case "d": return push(body)
-        case "c": return revoke(body)
+        case "d":
+            return try push(body, [(TreePath(body["p"]?.string ?? "no path"), body["d"] ?? "no data")])
+        case "m":
+            guard let members = body["d"]?.object?.members, let place = body["p"]?.string else {
+                return "no merge: \(body)"
+            }
+            return try push(body, members.map { (try TreePath("\(place)/\($0.name)"), $0.value) })
+        case "c": return try revoke(body)
         case "ac":
             isOver = true
             return nil
@@ -116,87 +219,114 @@ struct ClientModel {
         }
     }
 
-    /// The listen of a push, or of a revocation.
-    private func listen(_ path: JSONValue?, tag: Int?) -> Listen? {
-        listens.values.first { "/\(path?.string ?? "")" == $0.path && $0.tag == tag }
-    }
-
-    private mutating func push(_ body: JSONValue) -> String? {
+    private mutating func push(_ body: JSONValue, _ entries: [(path: TreePath, value: JSONValue)]) throws -> String? {
+        pushes += 1
         let tag = body["t"]?.integer.map { Int($0) }
-        guard let listen = listen(body["p"], tag: tag) else { return "a push without a listen: \(body)" }
-        guard let data = body["d"] else { return "a push without data" }
-        let value = data.number.map { Int($0) }
-        // No value is written twice.
-        guard !listen.pushed.contains(value ?? 0) else { return "\(body) comes twice" }
-        if listen.pushed.isEmpty, listen.isAcknowledged, !listen.isHashed { return "a first value behind its response" }
-        listens[listen.number]?.pushed.append(value ?? 0)
-        listens[listen.number]?.value = value
+        for (path, value) in entries {
+            let found = listens.first { $0.value.tag == tag && $0.value.path.isAtOrAbove(path) }
+            guard let (id, listen) = found else { return "a push without a listen: \(body)" }
+            let node = try TreeNode(json: value)
+            if tag == nil {
+                tree = tree.setting(node, at: path)
+            } else if let relative = path.relative(to: listen.path) {
+                listens[id]?.selected = listen.selected.setting(node, at: relative)
+            }
+        }
         return nil
     }
 
-    private mutating func revoke(_ body: JSONValue) -> String? {
-        var tag: Int?
-        if let query = body["q"] {
-            guard case .array(let queries) = query, queries.count == 1 else { return "q is no list: \(body)" }
-            tag = queries[0]["sp"]?.string.flatMap { Int($0) }
+    private mutating func revoke(_ body: JSONValue) throws -> String? {
+        let path = try TreePath(body["p"]?.string ?? "no path")
+        var query: JSONValue = [:]
+        if let list = body["q"] {
+            guard let queries = list.array, queries.count == 1 else { return "q is no list: \(body)" }
+            query = queries[0]
         }
-        guard let listen = listen(body["p"], tag: tag) else { return "a revocation without a listen: \(body)" }
-        guard listen.isAcknowledged else { return "a revocation before the response" }
-        listens[listen.number] = nil
+        let found = try listens.first {
+            try $0.value.path == path && JSONParser.parse(Array($0.value.query.text.utf8)) == query
+        }
+        guard let (id, listen) = found else { return "a revocation without a listen: \(body)" }
+        guard listen.isAcknowledged else { return "a revocation before the response: \(body)" }
+        listens[id] = nil
         return nil
     }
 
-    private mutating func respond(_ number: Int, _ body: JSONValue) -> String? {
-        let word = body["s"]?.string ?? ""
-        if tokenHasEnded {
-            // Requests that met the end of the token get no response.
-            while let first = requests.first, first.number < number { skipped.append(requests.removeFirst()) }
+    private mutating func respond(_ number: Int, _ body: JSONValue, _ truth: TreeNode) throws -> String? {
+        while let first = requests.first, first.number < number {
+            overtaken.append(requests.removeFirst())
+            // Requests that met the end of the token get no response; a read may wait for an index.
+            if case .read(_, let query) = first.request, query.isByChild { continue }
+            if !tokenHasEnded { return "the response of \(number) comes before that of \(first.number)" }
         }
-        guard let first = requests.first, first.number == number else {
-            return "\(number) has its response out of turn; \(requests.first?.number ?? 0) comes next"
+        let request: Request
+        if let first = requests.first, first.number == number {
+            request = requests.removeFirst().request
+        } else if let index = overtaken.firstIndex(where: { $0.number == number }) {
+            request = overtaken.remove(at: index).request
+        } else {
+            return "a second response of \(number)"
         }
-        requests.removeFirst()
-        switch first.request {
-        case .listen:
-            guard let listen = listens[number] else { return nil }
-            guard word == "ok" else {
-                listens[number] = nil
+        if let broken = try check(request, body, truth) { return "\(number): \(broken)" }
+        switch request {
+        case .noted, .unlisten: return nil
+        default: return difference(from: truth).map { "with the response of \(number): \($0)" }
+        }
+    }
+
+    private mutating func check(_ request: Request, _ body: JSONValue, _ truth: TreeNode) throws -> String? {
+        let isDone = body["s"] == "ok"
+        switch request {
+        case .unlisten, .noted: return isDone ? nil : "is refused"
+        case .authentication:
+            let isExpired = tokenHasEnded && body["s"] == "expired_token"
+            return isDone || isExpired || body["s"] == "permission_denied" ? nil : "is refused: \(body)"
+        case .listen(let id):
+            guard let listen = listens[id] else { return nil }
+            guard isDone else {
+                listens[id] = nil
                 return nil
             }
-            listens[number]?.isAcknowledged = true
-            return listen.pushed.isEmpty && !listen.isHashed ? "the response of \(number) comes before its value" : nil
-        case .write(_, let value, let observers):
-            return word == "ok" ? missing(value, observers) : nil
-        case .transaction(_, let expected, let value, let observers):
-            if word == "ok" { return missing(value, observers) }
-            guard word == "datastale" else { return nil }
-            for number in observers {
-                guard let listen = listens[number] else { continue }
-                if listen.value == expected { return "\(first.number) is stale, and its listen has not seen why" }
-            }
+            listens[id]?.isAcknowledged = true
+            let isWarned = body["d"]?["w"] == ["no_index"]
+            let hasIndex = !listen.query.isByChild || ServiceModel.hasIndex(listen.path)
+            return isWarned == hasIndex ? "the warning is wrong" : nil
+        case .read(let path, let query):
+            guard isDone else { return nil }
+            let value = try TreeNode(json: body["d"] ?? "no data")
+            return value == query.view(of: truth.node(at: path)) ? nil : "\(path) \(query.text) is read as \(value)"
+        case .onDisconnect(let action, let path, let entries):
+            guard isDone else { return nil }
+            if action == "oc" { deferred.cancel(at: path) }
+            for entry in entries { deferred.set(try TreeNode(json: entry.value), at: entry.path) }
             return nil
-        case .read(let path): return word == "ok" ? check(body["d"], of: path, for: number) : nil
-        case .unlisten: return nil
+        case .write(let write):
+            if body["s"] == "datastale" {
+                let isEqual = write.entries.allSatisfy { truth.node(at: $0.path).standInHash == write.hash }
+                return isEqual ? "is stale, and its listen has not seen why" : nil
+            }
+            return isDone ? try missing(write, truth) : nil
         }
     }
 
-    /// What a read returns is a value that the listens of before have been sent.
-    private func check(_ data: JSONValue?, of path: String, for number: Int) -> String? {
-        guard let data else { return "a read without data" }
-        let value = data.number.map { Int($0) } ?? 0
-        for listen in listens.values where listen.path == path && listen.number < number && listen.isAcknowledged {
-            guard listen.pushed.contains(value) || listen.isHashed && value == listen.known ?? 0 else {
-                return "\(number) reads \(value), which \(listen) has not been sent"
-            }
+    /// What of a write is not there; only an existing node has a priority.
+    private func missing(_ write: Write, _ truth: TreeNode) throws -> String? {
+        for entry in write.entries {
+            if entry.path.isPriority, truth.node(at: entry.path.node).isEmpty { continue }
+            var node = try TreeNode(json: entry.value)
+            // One that stands beside it.
+            let priority = write.entries.first { $0.path.isPriority && $0.path.node == entry.path }
+            if let priority { node = node.setting(try TreeNode(json: priority.value), at: priority.path) }
+            guard truth.node(at: entry.path) != node else { continue }
+            return "\(entry.path) is written as \(truth.node(at: entry.path))"
         }
         return nil
     }
 
-    /// An own write is pushed before its response, to the listens that were there.
-    private func missing(_ value: Int, _ observers: Set<Int>) -> String? {
-        for number in observers {
-            guard let listen = listens[number], !listen.pushed.contains(value) else { continue }
-            return "the response of the write of \(value) comes before its push to \(number)"
+    /// How a listen that has its response differs from what the service has sent.
+    func difference(from truth: TreeNode) -> String? {
+        for listen in listens.values where listen.isAcknowledged {
+            let (seen, wanted) = (seen(by: listen), listen.view(of: truth))
+            if seen != wanted { return "\(listen.name) shows \(seen.export), and not \(wanted.export)" }
         }
         return nil
     }
