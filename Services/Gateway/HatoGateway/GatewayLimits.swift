@@ -196,7 +196,7 @@ public struct GatewayLimits: Limits {
         Limit("poll-sessions-max", \.pollSessionsMax, 1...1_000_000, "polling sessions, for each event loop"),
         Limit(
             "poll-sessions-per-address-max", \.pollSessionsPerAddressMax, 1...1_000_000,
-            "polling sessions of one IP address, for each event loop"),
+            "polling sessions of one address, of IPv6 its /64, and four times as many of a /48, for each event loop"),
         Limit(
             "poll-bytes-per-address-max", \.pollBytesPerAddressMax, 1 << 16...1 << 36,
             "bytes that the polling sessions of one IP address hold, for each event loop; a session beyond is closed"),

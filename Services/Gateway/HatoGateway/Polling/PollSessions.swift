@@ -20,7 +20,7 @@ final class PollSessions {
     /// A new session; nil when there are too many.
     func begin(_ client: SessionClient, callback: Int) -> PollSession? {
         guard !isLeaving, let session = PollSession(loopState, client, callback: callback),
-            usage.begin(session.address.network)
+            usage.begin(session.address.network, site: session.address.ownSite)
         else { return nil }
         sessions[session.place] = session
         loopState.sessions.insert(session)
@@ -42,11 +42,15 @@ final class PollSessions {
         sessions[session.place] = nil
         loopState.sessions.remove(session)
         loopState.metrics.pollingSessionsChanged(by: -1)
-        if session.hasPlace { usage.end(session.address.network) }
+        if session.hasPlace { giveBack(session) }
     }
 
     /// A socket takes the session over: it polls no more.
-    func handedOver(_ session: PollSession) { usage.end(session.address.network) }
+    func handedOver(_ session: PollSession) { giveBack(session) }
+
+    private func giveBack(_ session: PollSession) {
+        usage.end(session.address.network, site: session.address.ownSite)
+    }
 
     /// Takes a change of the bytes that a session holds; false, without taking it, when its client has too many.
     func hold(_ change: Int, for session: PollSession) -> Bool {
