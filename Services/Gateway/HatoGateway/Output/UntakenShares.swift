@@ -9,8 +9,8 @@ import HatoRPC
 /// quarters. Ones with little are no reason for others to be stopped.
 ///
 /// Of what is stopped, connections are closed whose peers do not take what they have (`UntakenProgress`), the largest
-/// first, until three quarters are left: neither peers that never read nor those that read little of much stop the others
-/// of their address for long, and those that read steadily keep their connections.
+/// first, until three quarters are left: neither peers that never read nor those that read little of much stop the
+/// others of their address for long, and those that read steadily keep their connections.
 struct UntakenShares: Sendable {
     struct Limits: Sendable, Hashable {
         /// Bytes of all clients.
