@@ -40,7 +40,8 @@ struct FCMMessage {
     private static let names = Set(targets + ["name", "data", "notification", "android", "webpush", "apns"])
         .union(["fcm_options"])
 
-    private static func isTopic(_ name: String) -> Bool {
+    /// - Parameter name: without `/topics/`.
+    static func isTopic(_ name: String) -> Bool {
         !name.isEmpty
             && name.utf8.allSatisfy { byte in
                 (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || "-_.~%".utf8.contains(byte)

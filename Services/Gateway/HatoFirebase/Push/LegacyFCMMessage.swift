@@ -21,6 +21,9 @@ struct LegacyFCMMessage {
     private let message: MessageMembers
     private let target: Target
 
+    /// Of FCM. Each has a result, also where no key was checked.
+    private static let tokensMax = 1_000
+
     /// - Parameter body: of the request.
     init(_ body: JSONObject) throws(PushFault) {
         message = MessageMembers(object: body, path: "message")
@@ -33,13 +36,23 @@ struct LegacyFCMMessage {
         guard let list = message["registration_ids"] else {
             guard let to else { throw .refused("MissingRegistration", tokens: 1) }
             let topics = "/topics/"
-            return to.hasPrefix(topics) ? .topic(String(to.dropFirst(topics.count))) : .one(to)
+            guard to.hasPrefix(topics) else { return .one(to) }
+            let topic = String(to.dropFirst(topics.count))
+            guard FCMMessage.isTopic(topic) else {
+                throw .wrong(
+                    "to",
+                    "InvalidParameters: a topic has letters, digits and the characters -_.~% alone, "
+                        + "e.g. /topics/news_en")
+            }
+            return .topic(topic)
         }
         guard to == nil else {
             throw .wrong("to", "Must use either \"registration_ids\" field or \"to\", not both")
         }
-        guard let tokens = list.array, !tokens.isEmpty, tokens.allSatisfy({ $0.string != nil }) else {
-            throw .wrong("registration_ids", "\"registration_ids\" is a list of 1 to 1000 strings")
+        guard let tokens = list.array, (1...tokensMax).contains(tokens.count),
+            tokens.allSatisfy({ $0.string != nil })
+        else {
+            throw .wrong("registration_ids", "\"registration_ids\" is a list of 1 to \(tokensMax) strings")
         }
         return .several(tokens)
     }

@@ -69,6 +69,26 @@ import Testing
         }
     }
 
+    /// The response has a result for each token, before any key is checked.
+    @Test func aMessageHasAThousandTokensAtMost() throws {
+        func message(_ count: Int) -> JSONValue {
+            ["registration_ids": .array(Array(repeating: "", count: count)), "time_to_live": -1]
+        }
+        #expect(fault(message(1_000)) == .refused("InvalidTtl", tokens: 1_000))
+        let response = sample.request.response(to: try #require(fault(message(1_001))))
+        #expect(response.status == 400)
+        #expect(response.json == ["error": "\"registration_ids\" is a list of 1 to 1000 strings"])
+    }
+
+    @Test(arguments: ["", "news/家族", "a b", "家族", "a/b", "/topics/a", "a\n"])
+    func namesOfTopicsAreThoseOfFCM(_ name: String) throws {
+        let shown: JSONValue = ["title": "x"]
+        let refused = try #require(fault(["to": .string("/topics/\(name)"), "notification": shown]))
+        #expect(sample.request.response(to: refused).status == 400)
+        let known = try sample.call(["to": "/topics/aZ09-_.~%", "notification": shown])
+        #expect(known.params["to"] == ["topic": "aZ09-_.~%"])
+    }
+
     /// Libraries read the results, and take another status for a failure of their own.
     @Test func someErrorsStandAmongTheResults() throws {
         let topic: JSONValue = "/topics/n"
