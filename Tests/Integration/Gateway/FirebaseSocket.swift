@@ -86,6 +86,11 @@ struct FirebaseSocket {
     /// - Parameter opcode: the first byte of the frame.
     func send(_ payload: [UInt8], opcode: UInt8) throws { try socket.send(Self.frame(payload, opcode: opcode)) }
 
+    /// Sends frames in one piece.
+    func send(together frames: [(payload: [UInt8], opcode: UInt8)]) throws {
+        try socket.send(frames.flatMap { Self.frame($0.payload, opcode: $0.opcode) })
+    }
+
     private static func frame(_ text: String) -> [UInt8] { frame(Array(text.utf8), opcode: 0x81) }
 
     private static func frame(_ payload: [UInt8], opcode: UInt8) -> [UInt8] {

@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoTesting
+import TestCertificates
 import Testing
 
 /// The codes and reasons with which the built gateway closes sockets of Firebase's SDKs (RFC 6455 §7.4).
@@ -49,6 +50,37 @@ struct SocketCloses {
                 let end = try socket.end()
                 #expect(end.code == 1009 && end.reason == "a frame may have 16 MiB")
             }
+        }
+    }
+
+    /// Over TLS the connection stays until its client has closed it, too.
+    @Test(arguments: [false, true])
+    func whatStandsBehindACloseFrameIsNotTaken(isTLS: Bool) async throws {
+        let certificates = try TestCertificates()
+        let files = [
+            "--tls-certificate", certificates.path("server.pem"), "--tls-key", certificates.path("server.key"),
+        ]
+        try await GatewayStack.run(rules: Self.rules, isTLS ? files : []) { stack in
+            let gateway = stack.gateway.address
+            let tunnel = isTLS ? try Blocking.wait { try await TLSTunnel(to: gateway, certificates) } : nil
+            let address = tunnel?.address ?? gateway
+            let socket = try FirebaseSocket(on: try PlainSocket(address))
+            #expect(try socket.message()?["d"]?["t"] == "h")
+            func put(_ key: String) -> (payload: [UInt8], opcode: UInt8) {
+                (Array(#"{"t":"d","d":{"r":1,"a":"p","b":{"p":"/\#(key)","d":1}}}"#.utf8), 0x81)
+            }
+            let close: (payload: [UInt8], opcode: UInt8) = ([0x03, 0xE8], 0x88)
+            try socket.send(together: [put("first"), close, put("late"), ([0x7B], 0x82), close])
+            #expect(try socket.end().code == 1000)
+            #expect(socket.isClosedLater())
+            let reader = try PlainSocket(address)
+            let end = ContinuousClock.now + .seconds(120)
+            while try HTTPResponseText.of("GET /first.json", on: reader).body != "1" {
+                guard ContinuousClock.now < end else { throw DeadlineExceeded("the first write") }
+            }
+            // They would have gone the same way.
+            #expect(try HTTPResponseText.of("GET /late.json", on: reader).body == "null")
+            if let tunnel { try Blocking.wait { try await tunnel.stop() } }
         }
     }
 

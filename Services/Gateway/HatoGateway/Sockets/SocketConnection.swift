@@ -174,15 +174,16 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
 
     /// The client gets the code and the reason; the first call counts.
     func close(_ end: SocketEnd) {
-        guard let context, !isLingering else { return }
+        guard let context, !hasEnded else { return }
         var data = ByteBuffer()
         data.write(webSocketErrorCode: end.code)
         data.writeString(end.reason)
         context.writeAndFlush(
             wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
-        guard end.lingers else { return context.close(promise: nil) }
-        isLingering = true
+        isLingering = end.lingers
+        // At once, and not with the channel: one with TLS waits for its client, of which nothing is taken any more.
         self.end()
+        guard isLingering else { return context.close(promise: nil) }
         if isInputPaused { context.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
         let time = TimeAmount.milliseconds(Int64(limits.lingeringMsMax))
         context.eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
