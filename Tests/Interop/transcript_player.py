@@ -9,6 +9,7 @@ import websockets.exceptions
 from websockets.asyncio.client import connect
 
 from gateway_stack import ADMIN_KEY, DEADLINE
+from polls import Polls
 
 HOLE = re.compile(r"<(uid|token)(?::(\w+))?>|<session:(\w+)>|<(admin|host)>|<(\d+)×(.)>")
 
@@ -51,17 +52,18 @@ class Player:
     async def socket(self, step):
         name = step.get("socket", "a")
         if name not in self.sockets:
-            target = json.loads(self.filled(step.get("open", "/.ws?v=5&ns=hato")))
-            # Without compression, as the gateway declines it.
-            socket = await connect(
-                f"ws://{self.stack.host}{target}", max_size=1 << 26, additional_headers={"X-Firebase-GMPID": "1"})
-            self.sockets[name] = socket
+            self.sockets[name] = await self.connect(json.loads(self.filled(step.get("open", "/.ws?v=5&ns=hato"))))
             if step.get("hello", True):
                 hello = await self.message(name)
                 wanted = {"ts": "<any>", "v": "5", "h": self.stack.host, "s": "<any>"}
                 self.check("the hello", hello, {"t": "c", "d": {"t": "h", "d": wanted}})
                 self.sessions[name] = hello["d"]["d"]["s"]
         return name, self.sockets[name]
+
+    async def connect(self, target):
+        # Without compression, as the gateway declines it.
+        return await connect(
+            f"ws://{self.stack.host}{target}", max_size=1 << 26, additional_headers={"X-Firebase-GMPID": "1"})
 
     async def message(self, name, chunks=None):
         """The next message, or "closed"."""
@@ -169,3 +171,32 @@ class Player:
             raise AssertionError(f"{what}: {response.status_code} {response.text[:500]}")
         if "response" in step:
             self.check(what, response.json(), step["response"])
+
+
+class PollingPlayer(Player):
+    """Plays a transcript over polls; with `switches`, sockets take over in the middle."""
+
+    OF_SOCKETS = {"open", "frame", "chunk", "chunks", "hello", "restart", "kill"}
+
+    def __init__(self, stack, switches):
+        super().__init__(stack)
+        self.switches, self.polls = switches, []
+
+    @classmethod
+    def plays(cls, transcript):
+        """Whether its steps are the same over polls. Values of megabytes take too many of these."""
+        steps = transcript["steps"]
+        is_large = re.search(r"<\d{4,}×", json.dumps(steps, ensure_ascii=False))
+        return not is_large and not any(cls.OF_SOCKETS & step.keys() for step in steps)
+
+    async def connect(self, target):
+        polls = await Polls(self.stack.host, self.switches).start(target.split("?")[1])
+        self.polls.append(polls)
+        return polls
+
+    async def play(self, transcript):
+        try:
+            await super().play(transcript)
+        finally:
+            for polls in self.polls:
+                await polls.client.aclose()
