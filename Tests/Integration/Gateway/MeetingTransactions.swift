@@ -46,8 +46,8 @@ struct MeetingTransactions {
         }
     }
 
-    /// Both try at once with what both have: one of them succeeds, and the other one has the new value before it
-    /// learns that its own is stale. So each round takes one trip.
+    /// Both try at once with what both have: one of them succeeds, and the other one gets the new value before its
+    /// refusal. So each round takes one round trip.
     @Test func ofTwoThatTryAtOnceOneSucceeds() async throws {
         try await GatewayStack.run(rules: Self.rules, ["--event-loops", "2"]) { stack in
             var clients = [try Client(stack), try Client(stack)]
