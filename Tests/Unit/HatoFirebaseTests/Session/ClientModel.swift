@@ -32,6 +32,18 @@ struct ClientModel {
         case authentication
         /// What the gateway responds to by itself.
         case noted
+
+        var name: String {
+            switch self {
+            case .listen: "listen"
+            case .unlisten: "unlisten"
+            case .write(let write): write.hash == nil ? write.action : "transaction"
+            case .read: "read"
+            case .onDisconnect(let action, _, _): action
+            case .authentication: "authentication"
+            case .noted: "noted"
+            }
+        }
     }
 
     private struct Entry {
@@ -59,6 +71,8 @@ struct ClientModel {
     private(set) var deferred = DeferredModel()
     /// Pushes of data that have come.
     private(set) var pushes = 0
+    /// Kinds of what has come.
+    private(set) var kinds: Set<String> = []
     private var tree = TreeNode.empty
     /// What ended listens have seen, by their names.
     private var known: [String: TreeNode] = [:]
@@ -202,6 +216,7 @@ struct ClientModel {
         guard !isOver else { return "something comes behind the end of the token" }
         guard let data = try JSONParser.parse(text)["d"] else { return "no message" }
         guard let body = data["b"] else { return nil }
+        kinds.insert("\(data["a"]?.string ?? "response")\(body["t"] == .none ? "" : " of a query")")
         if let number = data["r"]?.integer { return try respond(Int(number), body, truth) }
         switch data["a"] {
         case "d":
@@ -275,6 +290,7 @@ struct ClientModel {
 
     private mutating func check(_ request: Request, _ body: JSONValue, _ truth: TreeNode) throws -> String? {
         let isDone = body["s"] == "ok"
+        kinds.insert("\(request.name) \(body["s"]?.string ?? "")\(body["d"]?["w"] == .none ? "" : " with a warning")")
         switch request {
         case .unlisten, .noted: return isDone ? nil : "is refused"
         case .authentication:
