@@ -7,9 +7,13 @@ SWIFT_FLAGS = --explicit-target-dependency-import-check error
 # All tests of a process start at once: some hundred that wait for clocks and sockets would delay each other too long,
 # so there are seven processes. Tests that start programs have processes of their own: Foundation's Process reads past
 # the end of a list of more than 1,365 open files. So have those of them that open hundreds of connections.
+EMPTY =
+SPACE = $(EMPTY) $(EMPTY)
 PROGRAM_TESTS = ^Integration\.
 CONNECTION_TESTS = ^Integration\.(ConnectionFloods|RunningPrograms|SilentListeners)
-GATEWAY_TESTS = ^Integration\.(Gateway|EmulatedGateway|ManagedAccounts|NativeSockets|PolledTranscripts|PushRequests|SocketRequests|WrongUpgrades)
+# Those of the folder Tests/Integration/Gateway: a suite has the name of its file.
+GATEWAY_SUITES = $(notdir $(basename $(wildcard Tests/Integration/Gateway/*.swift)))
+GATEWAY_TESTS = ^Integration\.($(subst $(SPACE),|,$(strip $(GATEWAY_SUITES))))
 FAULT_TESTS = ^Fault\.
 WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Fetch|Follow|Identity|Mail|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
