@@ -36,8 +36,9 @@ extension DevStack.Parts {
         // The gateway has a share of the memory of requests.
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.requests, dividedBy: 8).value(in: plan)
-        (configuration.limits.heldBytesMax, configuration.limits.callBytesMax) = (bytes, bytes)
-        (configuration.limits.heldBytesPerAddressMax, configuration.limits.pollBytesPerAddressMax) = (bytes, bytes)
+        let held = max(bytes, GatewayLimits.heldBytesMin)
+        (configuration.limits.heldBytesMax, configuration.limits.callBytesMax) = (held, bytes)
+        (configuration.limits.heldBytesPerAddressMax, configuration.limits.pollBytesPerAddressMax) = (held, held)
         (configuration.limits.untakenBytesMax, configuration.limits.untakenBytesPerAddressMax) = (bytes, bytes)
         let server = try await GatewayServer.start(configuration, logger: logger("gateway"))
         start.beforeScrape { await server.refreshFigures() }

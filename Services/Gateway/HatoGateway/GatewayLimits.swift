@@ -97,6 +97,10 @@ public struct GatewayLimits: Limits {
     /// The limits of a gateway that says nothing of them.
     public init() {}
 
+    /// Bytes that a client must be able to hold: the longest message of a polling session, beside pieces of the next.
+    /// With less, a write that is allowed would be refused for ever, and SDKs repeat it for ever.
+    public static let heldBytesMin = PollLimits().messageBytesMax + 2 * PollLimits().segmentBytesMax
+
     /// Of `callBytesMax`, those of calls of messages: at least one call fits, or it could never be made.
     var messagesCallBytesMax: Int { max(callBytesMax / 2, session.callBytesMax) }
     /// The same of auth. An import is one call: whatever is escaped in it, it fits.

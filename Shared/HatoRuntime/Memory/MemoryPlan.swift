@@ -68,27 +68,33 @@ public struct MemoryDerivation: Sendable, Hashable {
     public var share: MemoryShare
     /// The setting's value is the share divided by this.
     public var divisor: Int
+    /// The minimum of the derived value, whatever the memory.
+    public var valueMin: Int
     /// The maximum of the derived value; nil: none.
     public var valueMax: Int?
 
-    /// - Parameter divisor: more than 0: the fraction of a share, or the bytes of one of the things that the setting
-    ///   counts.
-    public init(_ share: MemoryShare, dividedBy divisor: Int = 1, atMost valueMax: Int? = nil) {
+    /// - Parameters:
+    ///   - divisor: more than 0: the fraction of a share, or the bytes of one of the things that the setting counts.
+    ///   - valueMin: with less, the service could not do what it promises.
+    public init(
+        _ share: MemoryShare, dividedBy divisor: Int = 1, atLeast valueMin: Int = 1, atMost valueMax: Int? = nil
+    ) {
         self.share = share
         self.divisor = max(1, divisor)
+        self.valueMin = max(1, valueMin)
         self.valueMax = valueMax
     }
 
     /// E.g. `1/12 of memory-bytes`.
     var summary: String {
         let (of, by) = (share.parts, MemoryShare.partsOfAll * divisor)
-        let highest = valueMax.map { ", at most \($0)" } ?? ""
-        return by % of == 0 ? "1/\(by / of) of memory-bytes\(highest)" : "\(of)/\(by) of memory-bytes\(highest)"
+        let bounds = (valueMin > 1 ? ", at least \(valueMin)" : "") + (valueMax.map { ", at most \($0)" } ?? "")
+        return by % of == 0 ? "1/\(by / of) of memory-bytes\(bounds)" : "\(of)/\(by) of memory-bytes\(bounds)"
     }
 
-    /// At least 1.
+    /// At least `valueMin`.
     public func value(in plan: MemoryPlan) -> Int {
-        let value = max(1, plan.bytes(of: share) / divisor)
+        let value = max(valueMin, plan.bytes(of: share) / divisor)
         return valueMax.map { min($0, value) } ?? value
     }
 }

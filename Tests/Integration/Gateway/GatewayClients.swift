@@ -143,6 +143,21 @@ struct GatewayClients {
         }
     }
 
+    /// A write that is refused for want of memory would come again for ever.
+    @Test func theLargestWritesFitWithLittleMemory() async throws {
+        try await GatewayStack.run(rules: Self.rules, ["--memory-bytes", "\(64 << 20)"]) { stack in
+            let text = String(repeating: "x", count: 7 << 20)
+            let put = try HTTPResponseText.of(
+                "PUT /a.json?print=silent", body: #"{"a":"\#(text)","b":"\#(text)"}"#,
+                on: PlainSocket(stack.gateway.address))
+            #expect(put.status == 204)
+            let client = try FirebaseSocket(stack)
+            _ = try client.message()
+            try client.request(1, "p", ["p": "/b", "d": ["a": .string(text), "b": .string(text)]])
+            #expect(try client.response(to: 1)?["s"] == "ok")
+        }
+    }
+
     @Test func onlyPagesOfAllowedOriginsMayCall() async throws {
         let arguments = ["--origins", "https://chat.example.com,http://localhost:3000", "--metrics-port", "0"]
         try await GatewayStack.run(rules: Self.rules, arguments) { stack in

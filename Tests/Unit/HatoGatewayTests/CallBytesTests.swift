@@ -24,6 +24,13 @@ import Testing
         #expect(limits.messagesCallBytesMax == 200 << 20 && limits.authCallBytesMax == 100 << 20)
     }
 
+    /// SDKs repeat a write that is refused because there is too little of this.
+    @Test func aClientMayHoldTheLargestMessageWithLittleMemory() {
+        let limits = GatewayLimits()
+        let largest = max(limits.polls.messageBytesMax, limits.rest.bodyBytesMax, limits.session.callBytesMax)
+        #expect(GatewayLimits.heldBytesMin >= largest + limits.polls.segmentBytesMax)
+    }
+
     @Test func anImportIsNoLongerThanALine() {
         var limits = GatewayLimits()
         (limits.callBytesMax, limits.accounts.importBytesMax) = (1 << 20, 1 << 30)

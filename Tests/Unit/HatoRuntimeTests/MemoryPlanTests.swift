@@ -38,6 +38,14 @@ import Testing
         }
     }
 
+    @Test func derivedValueHasBounds() {
+        let derivation = MemoryDerivation(.requests, dividedBy: 8, atLeast: 10, atMost: 20)
+        let values = [24 << 3, 24 * 15, 24 << 10].map { derivation.value(in: MemoryPlan(bytes: $0)) }
+        #expect(values == [10, 15, 20])
+        #expect(derivation.summary == "1/24 of memory-bytes, at least 10, at most 20")
+        #expect(MemoryDerivation(.requests).value(in: MemoryPlan(bytes: 0)) == 1)
+    }
+
     @Test func leastMemoryOfATooLargeShareDoesNotOverflow() {
         #expect(MemoryPlan.least(with: .max, of: .memtables) == .max)
     }

@@ -60,12 +60,12 @@ enum GatewaySettings {
         return memory[limit.name].map { setting.following($0) } ?? setting
     }
     private static let memory = [
-        "held-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
-        "held-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 6),
+        "held-bytes-max": MemoryDerivation(.requests, dividedBy: 3, atLeast: GatewayLimits.heldBytesMin),
+        "held-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 6, atLeast: GatewayLimits.heldBytesMin),
         "call-bytes-max": MemoryDerivation(.requests, dividedBy: 3),
         "untaken-bytes-max": MemoryDerivation(.requests, dividedBy: 2),
         "untaken-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 8),
-        "poll-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 12),
+        "poll-bytes-per-address-max": MemoryDerivation(.requests, dividedBy: 12, atLeast: GatewayLimits.heldBytesMin),
     ]
 
     private static let trustedProxies = Setting(
