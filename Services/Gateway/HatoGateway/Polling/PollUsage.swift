@@ -1,8 +1,8 @@
 /// What each client (`ClientAddress`) has of the polling sessions of one event loop: a value.
 ///
 /// A session has a place as long as it polls; a socket that takes it over gives the place back. Its bytes count up to
-/// its end. The site of an IPv6 address (`SiteShare`) has a bound of its own for the places; that of its bytes is one of
-/// `HeldBytes`.
+/// its end. The site of an IPv6 address (`SiteShare`) has a bound of its own for the places; that of its bytes is one
+/// of `HeldBytes`.
 struct PollUsage: Sendable {
     struct Limits: Sendable, Hashable {
         /// Sessions that poll.
