@@ -20,7 +20,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     private let output: UntakenOutput
     private var traffic: NativeTraffic
     private var context: ChannelHandlerContext?
-    /// Of NIO's encoder of frames, which text frames pass by (`TextFrames`).
+    /// Of NIO's encoder of frames, which text frames pass by (`TextFrame`).
     private var encoder: ChannelHandlerContext?
     private var wire: RPCLineWire?
     private var message: MessageParts
@@ -302,9 +302,8 @@ extension NativeSocket: RPCLineWireDelegate {
         traffic.sent(line.readableBytes)
         isLineRefused = NativeSocketEnd.isRefusal(line)
         guard !isClosing, let context, let encoder else { return }
-        var frames = TextFrames(line.readableBytes, count: 1, context.channel.allocator)
-        frames.append(line)
-        encoder.write(NIOAny(frames.bytes), promise: nil)
+        encoder.write(NIOAny(TextFrame.head(line.readableBytes, context.channel.allocator)), promise: nil)
+        encoder.write(NIOAny(line), promise: nil)
         needsFlush = true
     }
 

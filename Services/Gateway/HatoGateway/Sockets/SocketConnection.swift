@@ -35,7 +35,7 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     private var record: RequestRecord?
     private var frames: FrameAssembler
     private var context: ChannelHandlerContext?
-    /// Of NIO's encoder of frames, which text frames pass by (`TextFrames`).
+    /// Of NIO's encoder of frames, which text frames pass by (`TextFrame`).
     private var encoder: ChannelHandlerContext?
     private var ping: Scheduled<Void>?
     private var health = SocketHealth()
@@ -152,11 +152,13 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
     func send(_ message: [UInt8], promise: EventLoopPromise<Void>? = nil) {
         guard let context, let encoder, !hasEnded else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
         record?.bytes += message.count
-        let parts = FrameSplitter.frames(of: message)
-        guard !parts.isEmpty else { return promise?.succeed(()) ?? () }
-        var frames = TextFrames(message.count, count: parts.count, context.channel.allocator)
-        for part in parts { frames.append(part) }
-        encoder.write(NIOAny(frames.bytes), promise: promise)
+        let frames = FrameSplitter.frames(of: message)
+        for (index, frame) in frames.enumerated() {
+            encoder.write(
+                NIOAny(TextFrame.bytes(frame, context.channel.allocator)),
+                promise: index == frames.count - 1 ? promise : nil)
+        }
+        if frames.isEmpty { promise?.succeed(()) }
         needsFlush = true
     }
 
