@@ -4,7 +4,7 @@ public import HatoModel
 /// What clients may make a gateway hold, and its times.
 ///
 /// Each is a setting. Constants where they are used are numbers of a protocol that clients know, such as the pieces of
-/// a message, and those that only pace the log and the gateway's own looks at services.
+/// a message, parts of a limit, such as that of a site, and those that only pace the log and the gateway's own looks.
 public struct GatewayLimits: Limits {
     /// Connections to messages, and to the notifier, that the calls of single requests share, for each event loop.
     public var sharedWiresMax = 4

@@ -15,7 +15,8 @@ struct EndingTokens {
         let (issuer, folder) = (try await TokenIssuer(), try TemporaryFolder())
         let messages = try await ServingProgram(
             "hato-messages", ["--data", "\(folder.path)/messages", "--auth", issuer.address], in: folder)
-        let gateway = try await ServingProgram("hato-gateway", ["--messages", messages.address], in: folder)
+        let gateway = try await ServingProgram(
+            "hato-gateway", ["--messages", messages.address, "--keep-alive-ms", "3600000"], in: folder)
         let client = try messages.client()
         _ = try await client.call(
             method: "messages.rules.set", params: ["rules": .string(EncodedJSON(rules).text)])

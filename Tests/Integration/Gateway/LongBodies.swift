@@ -27,7 +27,9 @@ struct LongBodies {
     func requestsThatReadNoBodyHaveTheirResponse(isChunked: Bool) async throws {
         let (silent, folder) = (try SilentService(), try TemporaryFolder())
         let gateway = try await ServingProgram(
-            "hato-gateway", ["--messages", "127.0.0.1:1", "--auth", silent.address], in: folder)
+            "hato-gateway",
+            // A test that pauses amid its body reads its response then.
+            ["--messages", "127.0.0.1:1", "--auth", silent.address, "--lingering-ms-max", "60000"], in: folder)
         for line in ["GET /.well-known/jwks.json", "GET /v2/passwordPolicy?key=k", "POST /v1/accounts:signUp?key=k"] {
             let response = try await Blocking.run {
                 try Self.response(to: line, isChunked: isChunked, gateway.address)

@@ -161,14 +161,14 @@ import Testing
             while held.values.reduce(0, +) <= 400_000 {
                 held[held.count] = Int.random(in: 10_000...150_000, using: &random)
             }
-            for (number, bytes) in held { shares.changed(number, of: "a", to: bytes) }
+            for (number, bytes) in held.sorted(by: { $0.key < $1.key }) { shares.changed(number, of: "a", to: bytes) }
             // A part of 300 is enough for a look.
-            let parts = held.mapValues { _ in [250, 320, 3_000, 30_000].randomElement(using: &random) ?? 1 }
+            let parts = (0..<held.count).map { _ in [250, 320, 3_000, 30_000].randomElement(using: &random) ?? 1 }
             // In 50 seconds.
             for look in 0..<500 where shares.stoppedCount > 0 {
                 let time = Int64(look) * 100
-                for (number, bytes) in held {
-                    let count = min(bytes, bytes / parts[number, default: 1] + 1)
+                for (number, bytes) in held.sorted(by: { $0.key < $1.key }) {
+                    let count = min(bytes, bytes / parts[number] + 1)
                     held[number] = bytes == count ? nil : bytes - count
                     taken[number, default: 0] += count
                     shares.changed(number, of: "a", to: bytes - count, at: time)

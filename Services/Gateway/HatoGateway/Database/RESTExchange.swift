@@ -96,7 +96,8 @@ final class RESTExchange: HTTPExchange {
             return respond(request.error(RESTErrors.unavailable))
         }
         callBytes = operation.params.count
-        caller.upstream.callMessages(operation.method, operation.params) { [self] outcome in
+        let msMax = max(request.timeoutMs ?? 0, limits.callMsMax)
+        caller.upstream.callMessages(operation.method, operation.params, msMax: msMax) { [self] outcome in
             dropCall()
             guard !hasEnded else { return }
             switch outcome {

@@ -4,7 +4,8 @@ import NIOCore
 /// Counts what the peer of one connection has not taken, whatever the connection carries: the handler next to the
 /// socket, below TLS.
 ///
-/// It looks after each flush and when the channel is writable again; `OutputWatch` makes it look between.
+/// It looks after each flush and when the channel is writable again; `OutputWatch` makes it look between. A buffer is
+/// held until the socket has taken its last byte: one that is partly taken counts whole.
 final class UntakenOutput: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -17,7 +18,11 @@ final class UntakenOutput: ChannelDuplexHandler {
     /// The client for which it counts.
     private(set) var client: ClientAddress
     private var context: ChannelHandlerContext?
+    /// Held.
     private var bytes = 0
+    /// Of these, what the socket has not taken.
+    private var waitingBytes = 0
+    private var written = WrittenBuffers()
 
     /// - Parameter address: the IP address of the client.
     init(_ watch: OutputWatch, from address: String) {
@@ -45,6 +50,11 @@ final class UntakenOutput: ChannelDuplexHandler {
         self.context = nil
     }
 
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        written.append(unwrapOutboundIn(data).readableBytes)
+        context.write(data, promise: promise)
+    }
+
     func flush(context: ChannelHandlerContext) {
         context.flush()
         look()
@@ -63,12 +73,13 @@ final class UntakenOutput: ChannelDuplexHandler {
     /// Reads how many bytes wait for the socket.
     func look() {
         guard let channel = context?.channel else { return }
-        set((try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
+        waitingBytes = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        set(waitingBytes + written.partlyTaken(waiting: waitingBytes))
     }
 
     /// What the peer has taken, counted from any number; only differences between two looks matter, of a connection
     /// that gets nothing between them.
-    var takenBytes: Int { context.flatMap { AcknowledgedBytes.of($0.channel) } ?? -bytes }
+    var takenBytes: Int { context.flatMap { AcknowledgedBytes.of($0.channel) } ?? -waitingBytes }
 
     /// Closes the connection at once, also one that speaks TLS.
     func close() { context?.close(promise: nil) }

@@ -6,9 +6,9 @@ import NIOCore
 /// The connections to a service over which the calls of single requests go, on one event loop.
 ///
 /// A few connections are shared: a call goes to the one with the fewest calls among those whose oldest call is not
-/// slow, and where the service carries calls out together, so do the others of the same turn of the event loop. None
-/// has an identity; each call has its own. A connection that is lost ends its calls with an error; the next call
-/// connects anew.
+/// slow. Where the service carries calls out together, the next ones of the same turn of the event loop follow it,
+/// sixteen at a time. None has an identity; each call has its own. A connection that is lost ends its calls with an
+/// error; the next call connects anew.
 ///
 /// A call without a response may be given up. Its connection gets no further calls then until that response comes, and
 /// is closed with its last call that is given up: a service that has vanished is noticed by the system after minutes
@@ -27,7 +27,7 @@ final class SharedWires {
     /// The connection that got the last call: those of one turn of the event loop go out in one write. Nil where a call
     /// would wait for the ones before.
     private weak var gathering: SharedWire?
-    /// How many calls it got in this turn.
+    /// How many calls it got since it was chosen.
     private var gathered = 0
     /// A connection's responses come in the order of its calls: so few calls of a turn wait for a large one among them.
     private static let gatheredMax = 16
@@ -59,11 +59,7 @@ final class SharedWires {
             completion(.failure(error))
             return SharedCall()
         }
-        let count = params.count
-        return wire().call(method, params, msMax: msMax ?? limits.callMsMax) { [waiting] outcome in
-            waiting.release(count)
-            completion(outcome)
-        }
+        return wire().call(method, params, msMax: msMax ?? limits.callMsMax, completion)
     }
 
     /// Counts the bytes of a call, if need be in place of those of calls that nothing gives up in time.
@@ -107,11 +103,11 @@ final class SharedWires {
         let best = prompt.min { $0.count < $1.count }
         if let best, best.count == 0 || usable.count >= wiresMax { return best }
         if usable.count < wiresMax {
-            let new = SharedWire(link, on: loop)
+            let new = SharedWire(link, on: loop, waiting)
             wires.append(new)
             return new
         }
-        return usable.min { $0.count < $1.count } ?? SharedWire(link, on: loop)
+        return usable.min { $0.count < $1.count } ?? SharedWire(link, on: loop, waiting)
     }
 }
 
@@ -131,10 +127,14 @@ struct SharedCall {
 
 /// One of these connections.
 private final class SharedWire: ForwardedWireOwner {
+    private let loop: any EventLoop
+    private let waiting: HeldBytes
     private var wire: ForwardedWire?
     private struct Call {
         var began: NIODeadline
         var msMax: Int
+        /// Counted in the budget.
+        var bytes: Int
         var completion: SharedWires.Completion
     }
 
@@ -148,7 +148,8 @@ private final class SharedWire: ForwardedWireOwner {
     /// Whether the service has taken calls.
     private var wasOpen = false
 
-    init(_ link: ServiceLink, on loop: any EventLoop) {
+    init(_ link: ServiceLink, on loop: any EventLoop, _ waiting: HeldBytes) {
+        (self.loop, self.waiting) = (loop, waiting)
         wire = link.connect(on: loop, for: nil, self)
     }
 
@@ -179,24 +180,32 @@ private final class SharedWire: ForwardedWireOwner {
         _ method: String, _ params: [UInt8], msMax: Int, _ completion: @escaping SharedWires.Completion
     ) -> SharedCall {
         guard let id = wire?.send(method, params) else {
+            waiting.release(params.count)
             completion(
                 .failure(
                     .unavailable(
                         reason: "cannot_connect", "The connection to the service has ended; the call was not sent")))
             return SharedCall()
         }
-        calls[id] = Call(began: .now(), msMax: msMax, completion: completion)
+        calls[id] = Call(began: .now(), msMax: msMax, bytes: params.count, completion: completion)
         order.append(id)
         return SharedCall(self, id)
     }
 
-    /// The call fails; the connection is closed when no other one is under way.
+    /// The call fails, in a later turn: what follows from it may be another call. The connection is closed when no
+    /// other one is under way.
     func giveUp(_ id: UInt64) {
-        guard let call = calls.removeValue(forKey: id) else { return }
+        guard let call = removeCall(id) else { return }
         givenUp.insert(id)
         if calls.isEmpty { close() }
-        call.completion(
-            .failure(RPCError(.unavailable, reason: "timeout", "The service has not responded in time")))
+        let error = RPCError(.unavailable, reason: "timeout", "The service has not responded in time")
+        loop.assumeIsolated().execute { call.completion(.failure(error)) }
+    }
+
+    private func removeCall(_ id: UInt64) -> Call? {
+        guard let call = calls.removeValue(forKey: id) else { return nil }
+        waiting.release(call.bytes)
+        return call
     }
 
     /// Gives up the oldest calls that have had their time.
@@ -213,7 +222,7 @@ private final class SharedWire: ForwardedWireOwner {
     func wireOpened(_ wire: ForwardedWire) { wasOpen = true }
 
     func wire(_ wire: ForwardedWire, received response: RPCWireResponse) {
-        guard let call = calls.removeValue(forKey: response.id) else {
+        guard let call = removeCall(response.id) else {
             givenUp.remove(response.id)
             return
         }
@@ -225,9 +234,9 @@ private final class SharedWire: ForwardedWireOwner {
 
     func wireEnded(_ wire: ForwardedWire, _ error: RPCError, unanswered: [UInt64]) {
         (hasEnded, self.wire) = (true, nil)
-        let waiting = unanswered.compactMap { calls.removeValue(forKey: $0) }
+        let lost = unanswered.compactMap(removeCall)
         let error = wasOpen ? error.ofOpenConnection : error
-        for call in waiting { call.completion(.failure(error)) }
+        for call in lost { call.completion(.failure(error)) }
     }
 }
 

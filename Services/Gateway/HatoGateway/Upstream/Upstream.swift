@@ -65,14 +65,20 @@ final class Upstream {
     }
 
     /// Calls messages, over a connection that is shared; `completion` is called once, on this event loop.
-    func callMessages(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) {
+    ///
+    /// - Parameter msMax: milliseconds after which the call may be given up for others; nil: `call-ms-max`.
+    func callMessages(
+        _ method: String, _ params: [UInt8], msMax: Int? = nil, _ completion: @escaping SharedWires.Completion
+    ) {
+        let wires: SharedWires
         if method.hasPrefix("messages.rules.") || method.hasPrefix("messages.databases.") {
-            administration.call(method, params, completion)
+            wires = administration
         } else if params.count > limits.largeCallBytesMin {
-            largeCalls.call(method, params, completion)
+            wires = largeCalls
         } else {
-            sharedMessages.call(method, params, completion)
+            wires = sharedMessages
         }
+        wires.call(method, params, msMax: msMax, completion)
     }
 
     /// The same for the notifier; false, without a call, when there is none.
