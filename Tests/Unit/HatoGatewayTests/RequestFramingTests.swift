@@ -5,8 +5,10 @@ import Testing
 
 /// What heads say about hosts, bodies and expectations (RFC 9110, RFC 9112).
 @Suite struct RequestFramingTests {
-    private func framing(_ headers: HTTPHeaders, _ version: HTTPVersion = .http1_1) -> RequestFraming {
-        RequestFraming(HTTPRequestHead(version: version, method: .PUT, uri: "/a.json", headers: headers))
+    private func framing(
+        _ headers: HTTPHeaders, _ version: HTTPVersion = .http1_1, uri: String = "/a.json"
+    ) -> RequestFraming {
+        RequestFraming(HTTPRequestHead(version: version, method: .PUT, uri: uri, headers: headers))
     }
 
     @Test func oneHostIsNeeded() {
@@ -18,6 +20,16 @@ import Testing
         for host in ["a b", "a\"<>", "a@b", "a/b", "a?b", "a#b", "\u{3042}", "a\\b", "a|b"] {
             #expect(framing(["HOST": host]).problem == .wrongHost, "\(host)")
         }
+    }
+
+    @Test func onlyProbesOfTheHealthNeedNoHost() {
+        #expect(framing([:], uri: "/healthz").problem == nil && framing([:], uri: "/healthz?a").problem == nil)
+        for uri in ["/", "/healthz/", "/healthz.json", "/a?/healthz", "//healthz"] {
+            #expect(framing([:], uri: uri).problem == .noHost, "\(uri)")
+        }
+        #expect(framing(["Host": "a", "host": "a"], uri: "/healthz").problem == .manyHosts)
+        #expect(framing(["Host": "a b"], uri: "/healthz").problem == .wrongHost)
+        #expect(framing(["Transfer-Encoding": "gzip"], uri: "/healthz").problem == .otherEncoding)
     }
 
     @Test func chunkedIsTheOnlyEncoding() {
@@ -33,7 +45,9 @@ import Testing
         let waiting = framing(["Host": "a", "Expect": "100-Continue", "Content-Length": "12"])
         #expect(waiting.waitsForContinue && waiting.problem == nil && waiting.bodyBytes == 12)
         #expect(!framing(["Host": "a", "Expect": "100-continue"], .http1_0).waitsForContinue)
-        #expect(framing(["Host": "a", "Expect": "foo"]).problem == .otherExpectation)
+        for expectation in ["foo", ""] {
+            #expect(framing(["Host": "a", "Expect": expectation]).problem == .otherExpectation)
+        }
         #expect(framing(["Host": "a"]).bodyBytes == nil && !framing(["Host": "a"]).waitsForContinue)
     }
 }

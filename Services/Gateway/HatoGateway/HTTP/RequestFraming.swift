@@ -15,6 +15,9 @@ struct RequestFraming {
         case noHost, manyHosts, wrongHost, otherEncoding, otherExpectation
     }
 
+    /// Probes of load balancers have no Host, and the response depends on none.
+    private static let health = "/healthz"
+
     init(_ head: HTTPRequestHead) {
         var (hosts, encodings) = (0, 0)
         var isHostWrong = false
@@ -40,7 +43,7 @@ struct RequestFraming {
             problem = .manyHosts
         } else if isHostWrong {
             problem = .wrongHost
-        } else if hosts == 0, head.version == .http1_1 {
+        } else if hosts == 0, head.version == .http1_1, head.path != Self.health {
             problem = .noHost
         }
     }
