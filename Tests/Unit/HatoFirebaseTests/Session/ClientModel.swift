@@ -69,6 +69,8 @@ struct ClientModel {
     var tokenHasEnded = false
     /// What the session does when it ends, as far as the responses say.
     private(set) var deferred = DeferredModel()
+    /// The hashes from which transactions were made that have succeeded, by the numbers of these writes.
+    private(set) var transactions: [Int: String] = [:]
     /// Pushes of data that have come.
     private(set) var pushes = 0
     /// Kinds of what has come.
@@ -189,7 +191,7 @@ struct ClientModel {
     /// but for transactions, and its reads.
     mutating func reconnect() -> [String] {
         let interrupted = overtaken + requests
-        (requests, overtaken, deferred, writes) = ([], [], DeferredModel(), 0)
+        (requests, overtaken, deferred, writes, transactions) = ([], [], DeferredModel(), 0, [:])
         var texts: [String] = []
         for id in listens.keys.sorted() {
             let hasSeen = listens[id]?.isAcknowledged == true
@@ -320,7 +322,9 @@ struct ClientModel {
                 let isEqual = write.entries.allSatisfy { truth.node(at: $0.path).standInHash == write.hash }
                 return isEqual ? "is stale, and its listen has not seen why" : nil
             }
-            return isDone ? try missing(write, truth) : nil
+            guard isDone else { return nil }
+            transactions[write.number] = write.hash
+            return try missing(write, truth)
         }
     }
 

@@ -31,12 +31,14 @@ struct ServiceModel {
     private(set) var sent: [(event: SessionStateMachine.Event, tree: TreeNode)] = []
     private(set) var tree = TreeNode.empty
     private(set) var deferred = DeferredModel()
-    /// Which of the session's writes were made: the first is 1.
-    private(set) var made: Set<Int> = []
+    /// The session's writes that were made, the first is 1, each with the hash of what it replaced at its path.
+    private(set) var made: [Int: String] = [:]
     private var writes = 0
     private var listeners: [Listener] = []
     private var lastSubscription = 0
     private var isTokenOver = false
+
+    var listenerCount: Int { listeners.count }
 
     mutating func takeSent() -> (event: SessionStateMachine.Event, tree: TreeNode)? {
         sent.isEmpty ? nil : sent.removeFirst()
@@ -162,7 +164,7 @@ struct ServiceModel {
 
     /// The connection ends, and the writes that were registered for it are made.
     mutating func endConnection() throws {
-        (listeners, sent, made, writes) = ([], [], [], 0)
+        (listeners, sent, made, writes) = ([], [], [:], 0)
         try make(deferred.nodes.map { ($0.key, $0.value.export) })
         deferred = DeferredModel()
     }
@@ -175,7 +177,9 @@ struct ServiceModel {
         let isWrite = method == "messages.set" || method == "messages.update"
         if isWrite { writes += 1 }
         if method == "messages.unlisten" {
+            let count = listeners.count
             listeners.removeAll { $0.subscription == params["subscription"]?.string }
+            guard listeners.count < count else { return refuse(call, .notFound(reason: "no_listener", "It has ended")) }
             return succeed(call, [:])
         }
         if method == "session.end" { return succeed(call, [:]) }
@@ -206,7 +210,7 @@ struct ServiceModel {
             if let etag = params["ifMatch"]?.string, etag != Self.etag(of: tree.node(at: path)) {
                 return refuse(call, .failedPrecondition(reason: "etag_mismatch", "It differs"))
             }
-            made.insert(writes)
+            made[writes] = tree.node(at: path).standInHash
             try make(try Self.commit(params, at: path))
             notify()
             succeed(call, ["version": 1])

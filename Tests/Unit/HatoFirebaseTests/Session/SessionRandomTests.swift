@@ -139,6 +139,12 @@ import Testing
             buildsIndexes = true
             if client.waiting > 0 { failure = failure ?? "\(client.waiting) requests have no response" }
             if let difference = client.difference(from: service.tree) { failure = failure ?? "at rest \(difference)" }
+            if client.listens.count != service.listenerCount {
+                failure = failure ?? "\(service.listenerCount) listeners of \(client.listens.count) listens"
+            }
+            for (number, hash) in client.transactions where service.made[number] != hash {
+                failure = failure ?? "the transaction \(number) replaces what it was not made from"
+            }
             if client.deferred != service.deferred {
                 failure = failure ?? "\(service.deferred) is to be written, and not \(client.deferred)"
             }
@@ -235,7 +241,7 @@ import Testing
                     try run.serve(&random)
                     try run.deliver()
                 }
-                let missing = run.client.withoutResponse.intersection(run.service.made)
+                let missing = run.client.withoutResponse.intersection(run.service.made.keys)
                 if !missing.isEmpty { return "the writes \(missing) have no response" }
                 if !run.client.isOver {
                     // There was neither a listen nor a request: the timer ends it.
