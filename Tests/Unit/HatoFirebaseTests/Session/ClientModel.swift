@@ -309,7 +309,9 @@ struct ClientModel {
             let hasIndex = !listen.query.isByChild || ServiceModel.hasIndex(listen.path)
             return isWarned == hasIndex ? "the warning is wrong" : nil
         case .read(let path, let query):
-            guard isDone else { return nil }
+            let hasIndex = !query.isByChild || ServiceModel.hasIndex(path)
+            guard isDone else { return hasIndex && body["s"] == "failure" ? "is refused: \(body)" : nil }
+            guard hasIndex else { return "is read without an index" }
             let value = try TreeNode(json: body["d"] ?? "no data")
             return value == query.view(of: truth.node(at: path)) ? nil : "\(path) \(query.text) is read as \(value)"
         case .onDisconnect(let action, let path, let entries):

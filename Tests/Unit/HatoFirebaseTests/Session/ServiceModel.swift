@@ -197,6 +197,9 @@ struct ServiceModel {
             listen(call, Listener(subscription: "", path: path, query: query), params["etag"]?.string)
         case "messages.get":
             let reader = Listener(subscription: "", path: path, query: query)
+            if case .child = query.order, !Self.hasIndex(path) {
+                return refuse(call, .failedPrecondition(reason: "index_not_defined", "Index not defined"))
+            }
             succeed(call, ["value": reader.view(of: tree).export, "version": 1])
         case "messages.onDisconnect.cancel":
             deferred.cancel(at: path)

@@ -202,7 +202,8 @@ import Testing
         // A run in which little happens would show nothing.
         let wanted: Set = [
             "d", "d of a query", "m", "m of a query", "c", "listen ok", "listen ok with a warning",
-            "listen permission_denied", "unlisten ok", "read ok", "read permission_denied", "p ok", "m ok",
+            "listen permission_denied", "unlisten ok", "read ok", "read permission_denied", "read failure", "p ok",
+            "m ok",
             "m permission_denied", "transaction ok", "transaction datastale", "o ok", "om ok", "oc ok",
             "authentication ok", "noted ok",
         ]
