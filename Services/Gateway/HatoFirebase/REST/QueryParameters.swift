@@ -45,6 +45,13 @@ struct QueryParameters {
     /// Whether a parameter selects children.
     var hasQuery: Bool { Self.queryNames.contains { values[$0] != nil } }
 
+    /// Whether those that select children are of a page of keys: the command line of Firebase sends `limitToFirst` and
+    /// `startAfter`, without an order, beside `shallow` when it removes a large node piece by piece.
+    var isKeyPage: Bool {
+        values["limitToFirst"] != nil
+            && Self.queryNames.allSatisfy { values[$0] == nil || $0 == "limitToFirst" || $0 == "startAfter" }
+    }
+
     /// The value of a parameter; nil when it is absent or empty.
     func nonEmpty(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
 

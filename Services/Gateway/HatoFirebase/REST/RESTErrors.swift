@@ -22,6 +22,7 @@ public enum RESTErrors {
         405, "Method not allowed", allowed: "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS")
 
     static let shallowAndQuery = RESTError(400, "Mixing 'shallow' and querying parameters is not supported")
+    static let shallowAndExport = RESTError(400, "Mixing 'shallow' and 'format=export' is not supported")
     static let shallowAndETag = RESTError(400, "Mixing 'shallow' and etag requests is not supported")
     static let queryAndETag = RESTError(400, "Mixing querying parameters and ETag requests is not supported")
     static let mixedCondition = RESTError(

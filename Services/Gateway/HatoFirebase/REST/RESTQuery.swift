@@ -20,6 +20,16 @@ enum RESTQuery {
         do { return try TreeQuery(.object(members)) } catch { throw RESTError(400, error.reason) }
     }
 
+    /// A page of keys (`isKeyPage`), whose start is the key as it is; nil when no parameter selects children.
+    ///
+    /// Throws with Firebase's own texts.
+    static func keyPage(_ parameters: QueryParameters) throws(RESTError) -> TreeQuery? {
+        guard let count = parameters["limitToFirst"] else { return nil }
+        var members: JSONObject = ["orderBy": "$key", "limitToFirst": try limit(count, "limitToFirst")]
+        if let key = parameters.nonEmpty("startAfter") { members.append("startAfter", .string(key)) }
+        do { return try TreeQuery(.object(members)) } catch { throw RESTError(400, error.reason) }
+    }
+
     private static func order(_ text: String) throws(RESTError) -> String {
         guard case .string(let path)? = try? JSONParser.parse(text, depth: 1) else {
             throw RESTError(400, "orderBy must be a valid JSON encoded path")

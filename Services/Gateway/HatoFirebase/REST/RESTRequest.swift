@@ -92,10 +92,10 @@ public struct RESTRequest: Sendable, Hashable {
             return
         }
         let rest = Combination(
-            isRead: method.isRead, isStream: isStream, hasQuery: parameters.hasQuery, options: options,
-            conditions: conditions)
+            isRead: method.isRead, isStream: isStream, hasQuery: parameters.hasQuery, isPage: parameters.isKeyPage,
+            options: options, conditions: conditions)
         try rest.check(method)
-        query = try RESTQuery.query(parameters)
+        query = try options.isShallow ? RESTQuery.keyPage(parameters) : RESTQuery.query(parameters)
         if path.isPriority, query != nil || isStream || method == .post || method == .patch {
             throw RESTErrors.invalidPath
         }
@@ -151,12 +151,15 @@ private struct Combination {
     let isRead: Bool
     let isStream: Bool
     let hasQuery: Bool
+    /// The query is a page of keys, which a shallow read may have.
+    let isPage: Bool
     let options: RESTOptions
     let conditions: RESTRequest.Conditions
 
     func check(_ method: RESTRequest.Method) throws(RESTError) {
         guard isRead else { return try checkWrite(method) }
-        if options.isShallow, hasQuery { throw RESTErrors.shallowAndQuery }
+        if options.isShallow, hasQuery, !isPage { throw RESTErrors.shallowAndQuery }
+        if options.isShallow, options.isExport { throw RESTErrors.shallowAndExport }
         if isStream {
             if options.isShallow { throw RESTErrors.shallowStream }
             return

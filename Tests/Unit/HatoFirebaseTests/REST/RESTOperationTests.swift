@@ -10,7 +10,10 @@ import Testing
         ("GET", "/a/b.json", #"messages.get {"path":"/a/b"}"#), ("HEAD", "/.json", #"messages.get {"path":"/"}"#),
         ("GET", "/a.json?ns=other", #"messages.get {"database":"other","path":"/a"}"#),
         ("GET", "/a.json?shallow=true&print=pretty", #"messages.get {"path":"/a","shallow":true}"#),
-        ("GET", "/a.json?shallow=true&format=export", #"messages.get {"path":"/a","shallow":true}"#),
+        (
+            "GET", "/a.json?shallow=true&limitToFirst=2&startAfter=-Mx%22&timeout=500ms",
+            #"messages.get {"path":"/a","query":{"orderBy":"$key","startAfter":"-Mx\"","limitToFirst":2},"shallow":true}"#
+        ),
         ("GET", "/a.json?format=export", #"messages.get {"path":"/a","export":true}"#),
         ("GET", "/a/.priority.json", #"messages.get {"path":"/a/.priority"}"#),
         (

@@ -214,6 +214,14 @@ import Testing
 
     @Test(arguments: [
         ("GET", "shallow=true&limitToLast=1", "", "Mixing 'shallow' and querying parameters is not supported"),
+        ("GET", "shallow=true&startAfter=k", "", "Mixing 'shallow' and querying parameters is not supported"),
+        (
+            "GET", "shallow=true&limitToFirst=1&orderBy=%22$key%22", "",
+            "Mixing 'shallow' and querying parameters is not supported"
+        ),
+        ("GET", "shallow=true&limitToFirst=x", "", "limitToFirst must be an integer"),
+        ("GET", "limitToFirst=1", "", "orderBy must be defined when other query parameters are defined"),
+        ("GET", "shallow=true&format=export", "", "Mixing 'shallow' and 'format=export' is not supported"),
         ("GET", "shallow=true", "x-firebase-etag", "Mixing 'shallow' and etag requests is not supported"),
         (
             "GET", "orderBy=%22$key%22", "x-firebase-etag",
