@@ -135,7 +135,7 @@ struct AccountTests {
         let session = try await bench.signUp(username: "masuo")
         _ = try await bench.service.accounts.deleteAccount(try await bench.origin(session))
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
-        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "TOKEN_EXPIRED")
         #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
         #expect(try await bench.signUp(username: "masuo").uid != session.uid)
         let rows = try await bench.store.read { rows in

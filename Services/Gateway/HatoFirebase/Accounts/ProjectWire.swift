@@ -111,7 +111,10 @@ struct ProjectWire: Sendable {
         return config
     }
 
-    /// The members that `updateMask` names; all without one. Throws `AuthFault` for what cannot be.
+    /// The members that `updateMask` names; without one those of the body, and no other goes back to a default, as it
+    /// would at Firebase: settings of the service would change that its administrators have made. SDKs send a mask.
+    ///
+    /// Throws `AuthFault` for what cannot be.
     func update(_ body: AccountBody, _ operation: AuthOperation) throws(AuthFault) -> any AccountWork {
         let mask = operation == .emulatorUpdateConfig ? nil : AccountParameters(wire.request.query)["updateMask"]
         let change = try ConfigChange(body, mask: mask)

@@ -36,6 +36,7 @@ struct UsersWire: Sendable {
         let parameters = AccountParameters(wire.request.query)
         let inBody = try body.integer("maxResults")
         let asked = parameters["maxResults"].flatMap { Int64($0) } ?? inBody ?? 0
+        // 20 is the default and no minimum: libraries for servers request pages of any size.
         let limit = asked < 1 ? 20 : min(Int(clamping: asked), limits.accountsMax)
         let tokenInBody = try body.filled("nextPageToken")
         let token = parameters["nextPageToken"] ?? tokenInBody

@@ -73,7 +73,7 @@ import Testing
 
     @Test(arguments: [
         ("", 20), ("?maxResults=5000", 1000), ("?maxResults=0", 20), ("?maxResults=-1", 20), ("?maxResults=x", 20),
-        ("?maxResults=99999999999999999999", 20),
+        ("?maxResults=99999999999999999999", 20), ("?maxResults=1", 1), ("?maxResults=1000", 1000),
     ])
     func pagesHaveBounds(query: String, limit: Int) {
         let trial = AccountTrial(.administrator("GET", "/accounts:batchGet\(query)"), .test, [.success(["users": []])])
@@ -213,6 +213,8 @@ import Testing
         #expect(patch("?updateMask=email_privacy_config", [:]).params == ["hidesWhoExists": false])
         #expect(patch("?updateMask=authorizedDomains", [:]).params == ["continueDomains": []])
         #expect(patch("?updateMask=mfa", ["mfa": [:]], [.success(settings)]).method == "auth.settings.get")
+        // Without a mask, nothing changes that the body does not name.
+        #expect(patch("", [:], [.success(settings)]).method == "auth.settings.get")
     }
 
     @Test func twoAccountsWithOneAddressAreRefusedByName() {

@@ -117,6 +117,14 @@ import Testing
             ])
         #expect(page.json?["oobLink"] == "https://chat.example.com/a?mode=resetPassword&oobCode=c-1&apiKey=demo")
         #expect(own.response?.effect == nil)
+        // Without a page of the service, the link has the URL of the request.
+        var continued = body.object ?? [:]
+        continued["continueUrl"] = "https://chat.example.com/x?a=1"
+        let link = AccountTrial(
+            .administrator("POST", "/accounts:sendOobCode", .object(continued)), .test,
+            [.success(["email": "a@b.c", "code": "c-1"])]
+        ).json?["oobLink"]?.string
+        #expect(link?.hasSuffix("&apiKey=demo&continueUrl=https%3A%2F%2Fchat.example.com%2Fx%3Fa%3D1") == true)
     }
 
     @Test func administratorsNameTheAddressOfAVerification() {
