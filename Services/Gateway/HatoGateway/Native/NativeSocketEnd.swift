@@ -58,7 +58,7 @@ enum NativeSocketEnd: Hashable {
         case .ofClient: ""
         case .wrongFrame: "frames need a mask, and their order"
         case .noText: "messages are text frames, each of one JSON text"
-        case .tooLong: "a message may have 16 MiB"
+        case .tooLong: "the message has more bytes than one may have"
         case .busy: "busy: the gateway holds too much that is not complete"
         case .tooSlow: "too_slow: a message that has begun must be complete in time"
         case .noJSON: "messages are JSON-RPC 2.0, no HTTP requests"

@@ -48,7 +48,7 @@ enum SocketEnd: Hashable, Sendable {
         case .wrongFrame: "frames need a mask and their order, and no extension was agreed on"
         case .noText: "messages are text frames"
         case .notUTF8: "text frames are UTF-8"
-        case .tooLong: "a frame may have 16 MiB"
+        case .tooLong: "the frame has more bytes than a message may have"
         case .busy: "busy: the gateway holds too much that is not complete"
         case .tooSlow: "too_slow: a message that has begun must be complete in time"
         case .ofSession(let end): Self.reason(end)
