@@ -146,6 +146,9 @@ struct NativeSockets {
                 try socket.send(Array(row.text.utf8), opcode: row.opcode)
                 #expect(try socket.end().code == row.code, "\(row)")
             }
+            let socket = try FirebaseSocket(stack, target: "/rpc/messages")
+            try socket.send([0x22, 0xFF, 0x22], opcode: 0x81)
+            #expect(try socket.end().code == 1007, "no UTF-8")
             let codes: [(sent: [UInt8], code: Int)] = [
                 ([0x0F, 0xA1], 4_001), ([0x03, 0xE9], 1_001), ([0x03, 0xED], 1_002),
             ]

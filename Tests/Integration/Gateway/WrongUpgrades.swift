@@ -6,22 +6,25 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct WrongUpgrades {
     private static let upgrade = ["Upgrade: websocket", "Connection: Upgrade"]
+    private static let version = "Sec-WebSocket-Version: 13"
     private static let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 
     private static let rows: [(request: String, headers: [String], status: Int)] = [
         ("GET /.ws?v=5 HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 8"], 426),
         ("GET /.ws?v=5 HTTP/1.1", upgrade + [key], 426),
-        ("GET /.ws?v=5 HTTP/1.1", upgrade + ["Sec-WebSocket-Version: 13"], 400),
-        ("GET /.ws?v=5 HTTP/1.1", upgrade + [key, key, "Sec-WebSocket-Version: 13"], 400),
-        ("GET /.ws?v=5 HTTP/1.0", upgrade + [key, "Sec-WebSocket-Version: 13"], 400),
-        ("POST /.ws?v=5 HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 13", "Content-Length: 0"], 400),
-        ("GET /.ws?v=5 HTTP/1.1", ["Upgrade: websocket", key, "Sec-WebSocket-Version: 13"], 400),
+        ("GET /.ws?v=5 HTTP/1.1", upgrade + [version], 400),
+        ("GET /.ws?v=5 HTTP/1.1", upgrade + [key, key, version], 400),
+        ("GET /.ws?v=5 HTTP/1.1", upgrade + ["Sec-WebSocket-Key: short", version], 400),
+        ("GET /rpc/auth HTTP/1.1", upgrade + ["Sec-WebSocket-Key: \(key.suffix(24).dropLast(2))--", version], 400),
+        ("GET /.ws?v=5 HTTP/1.0", upgrade + [key, version], 400),
+        ("POST /.ws?v=5 HTTP/1.1", upgrade + [key, version, "Content-Length: 0"], 400),
+        ("GET /.ws?v=5 HTTP/1.1", ["Upgrade: websocket", key, version], 400),
         ("GET /.ws?v=5 HTTP/1.1", ["Upgrade: h2c", "Connection: Upgrade"], 400), ("GET /.ws?v=5 HTTP/1.1", [], 400),
         ("GET /rpc/messages HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 8"], 426),
-        ("GET /rpc/nothing HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 13"], 404),
-        ("GET /a.json HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 13"], 200),
-        ("GET /healthz HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 13"], 200),
-        ("GET /nothing HTTP/1.1", upgrade + [key, "Sec-WebSocket-Version: 13"], 404),
+        ("GET /rpc/nothing HTTP/1.1", upgrade + [key, version], 404),
+        ("GET /a.json HTTP/1.1", upgrade + [key, version], 200),
+        ("GET /healthz HTTP/1.1", upgrade + [key, version], 200),
+        ("GET /nothing HTTP/1.1", upgrade + [key, version], 404),
     ]
 
     @Test func eachHasAResponse() async throws {

@@ -19,7 +19,7 @@ import Testing
             #expect(end.code.isForFrames, "\(end)")
             #expect(end.reason.utf8.count <= 123, "\(end)")
             switch end {
-            case .ofClient, .notNeeded: #expect(end.reason.isEmpty)
+            case .ofClient: #expect(end.reason.isEmpty)
             default: #expect(!end.reason.isEmpty, "\(end)")
             }
         }

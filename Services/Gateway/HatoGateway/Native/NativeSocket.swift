@@ -140,6 +140,7 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
         case .incomplete: break
         case .complete(let text):
             traffic.received(text.readableBytes)
+            guard String(validating: text.readableBytesView, as: UTF8.self) != nil else { return close(.notUTF8) }
             // The service would end the connection without a word.
             guard !HTTPGuard.isHTTP(text.readableBytesUInt8Span) else { return close(.noJSON) }
             wire?.send(text.readableBytesUInt8Span)

@@ -11,6 +11,8 @@ enum NativeSocketEnd: Hashable {
     case wrongFrame
     /// A binary frame.
     case noText
+    /// A text that is not UTF-8.
+    case notUTF8
     case tooLong
     /// The gateway holds too much.
     case busy
@@ -43,6 +45,7 @@ enum NativeSocketEnd: Hashable {
         case .ofClient: .normalClosure
         case .wrongFrame: .protocolError
         case .noText: .unacceptableData
+        case .notUTF8: .unknown(1007)
         case .tooLong, .refusedLine: .messageTooLarge
         case .tooSlow, .noJSON: .policyViolation
         case .stopping: .goingAway
@@ -58,6 +61,7 @@ enum NativeSocketEnd: Hashable {
         case .ofClient: ""
         case .wrongFrame: "frames need a mask, and their order"
         case .noText: "messages are text frames, each of one JSON text"
+        case .notUTF8: "text frames are UTF-8"
         case .tooLong: "the message has more bytes than one may have"
         case .busy: "busy: the gateway holds too much that is not complete"
         case .tooSlow: "too_slow: a message that has begun must be complete in time"

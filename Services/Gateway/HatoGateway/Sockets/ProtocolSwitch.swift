@@ -55,6 +55,15 @@ extension HTTPRequestHead {
             && headers[canonicalForm: "content-length"].allSatisfy { $0 == "0" } && asksForSocket
     }
 
+    /// Whether it has the key of a WebSocket: 16 bytes in Base64 (RFC 6455 §4.2.1).
+    var hasSocketKey: Bool {
+        guard let key = headers.first(name: "sec-websocket-key")?.utf8, key.count == 24 else { return false }
+        return key.suffix(2).elementsEqual("==".utf8)
+            && key.dropLast(2).allSatisfy { Self.base64.contains($0) }
+    }
+
+    private static let base64 = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
     /// Whether it asks for a WebSocket.
     var asksForSocket: Bool {
         headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }

@@ -43,7 +43,8 @@ enum SocketEnd: Hashable, Sendable {
     /// At most 123 bytes, and nothing that the client has sent.
     var reason: String {
         switch self {
-        case .ofClient, .notNeeded: ""
+        case .ofClient: ""
+        case .notNeeded: "the session has ended, or goes on over another connection"
         case .stopping: "stopping: connect again"
         case .wrongFrame: "frames need a mask and their order, and no extension was agreed on"
         case .noText: "messages are text frames"

@@ -52,7 +52,7 @@ struct SocketUpgrade {
             shouldUpgrade: { channel, head in
                 let state = state.value
                 // What an emulator or the gate refuses, `HTTPConnection` responds to.
-                guard Self.takes(head, state.upstream.links), state.problem(head) == nil else {
+                guard head.hasSocketKey, Self.takes(head, state.upstream.links), state.problem(head) == nil else {
                     return channel.eventLoop.makeSucceededFuture(nil)
                 }
                 let gate = state.gate
