@@ -71,8 +71,8 @@ struct SessionMethods: AuthMethods {
     }
 
     private static func rotate(_ rotation: Rotation, in rows: AuthTransaction) throws -> Refreshed {
-        // Revoked, signed out, or gone with its account, which nothing tells apart any more: Firebase's clients sign out on
-        // this reason as on that of an unknown user (spec auth §3).
+        // Revoked, signed out, or gone with its account: nothing is left to distinguish these. Firebase's clients sign
+        // out on this reason as on that of an unknown user (spec auth §3).
         guard var session = try SessionRows.find(rotation.sessionID, in: rows) else { return .refused(.sessionOver) }
         guard let before = try AccountRows.find(session.uid, in: rows) else { return .refused(.userNotFound) }
         let action = session.rotation.tokenWasPresented(rotation.chain, now: rotation.now, policy: rotation.policy)
