@@ -11,8 +11,8 @@ import Testing
         ("GET", "/a.json?ns=other", #"messages.get {"database":"other","path":"/a"}"#),
         ("GET", "/a.json?shallow=true&print=pretty", #"messages.get {"path":"/a","shallow":true}"#),
         (
-            "GET", "/a.json?shallow=true&limitToFirst=2&startAfter=-Mx%22&timeout=500ms",
-            #"messages.get {"path":"/a","query":{"orderBy":"$key","startAfter":"-Mx\"","limitToFirst":2},"shallow":true}"#
+            "GET", "/a.json?shallow=true&limitToFirst=2&startAfter=%22&timeout=500ms",
+            #"messages.get {"path":"/a","query":{"orderBy":"$key","startAfter":"\"","limitToFirst":2},"shallow":true}"#
         ),
         ("GET", "/a.json?format=export", #"messages.get {"path":"/a","export":true}"#),
         ("GET", "/a/.priority.json", #"messages.get {"path":"/a/.priority"}"#),
