@@ -46,16 +46,27 @@ struct ServiceModel {
 
     // MARK: Writes
 
-    /// Other clients make commits, of which each listener gets one notification.
-    mutating func write(_ commits: [[Write]], isMerged: Bool) throws {
+    /// Other clients make commits. A listener gets one notification of all of them: the events of each, or the value
+    /// after the last where it has fallen behind.
+    ///
+    /// Where a default listener is below another one, each commit has its own: on a socket the pushes of both look the
+    /// same, and the older state of one would overwrite the newer of the other. SDKs end the lower one at once.
+    mutating func write(_ commits: [[Write]], isBehind: Bool) throws {
         let before = tree
-        for commit in commits { try make(commit) }
-        // A listener that has fallen behind gets the whole value.
-        for index in listeners.indices
-        where isMerged && listeners[index].view(of: before) != listeners[index].view(of: tree) {
-            listeners[index].pending = [Listener.put(.root, listeners[index].view(of: tree))]
+        for commit in commits {
+            try make(commit)
+            if hasOverlap, !isBehind { notify() }
+        }
+        for index in listeners.indices where isBehind {
+            let (old, new) = (listeners[index].view(of: before), listeners[index].view(of: tree))
+            listeners[index].pending = old == new ? [] : [Listener.put(.root, new)]
         }
         notify()
+    }
+
+    private var hasOverlap: Bool {
+        let paths = listeners.filter(\.query.isDefault).map(\.path)
+        return paths.contains { path in paths.contains { $0 != path && $0.isAtOrAbove(path) } }
     }
 
     private mutating func make(_ commit: [Write]) throws {

@@ -125,7 +125,7 @@ import Testing
                 let path = random.path(0...2)
                 return try random.update(at: path).map { (try path.appending(TreePath($0.name)), $0.value) }
             }
-            try service.write(commits, isMerged: random.once(in: 6))
+            try service.write(commits, isBehind: random.once(in: 6))
         }
 
         /// Everything that is on its way arrives.
