@@ -28,17 +28,23 @@ import Testing
         let (inTurn, outcomes): ([String?], [String?]) = try await withCheckedThrowingContinuation { continuation in
             loop.execute {
                 var (inTurn, outcomes): ([String?], [String?]) = ([], [])
+                var close: () -> Void = {}
                 func ended(_ outcome: SharedWires.Outcome) {
                     outcomes.append(outcome.reason)
-                    if outcomes.count == 2 { continuation.resume(returning: (inTurn, outcomes)) }
+                    guard outcomes.count == 2 else { return }
+                    continuation.resume(returning: (inTurn, outcomes))
+                    close()
                 }
+                // Nothing is closed before both have their outcome.
+                var all: [SharedWires] = []
                 for msMax in [60_000, 0] {
                     let waiting = HeldBytes(max: 100, perClientMax: 100)
                     let wires = SharedWires(link, on: loop, max: 4, GatewayLimits(), waiting)
+                    all.append(wires)
                     for _ in 0..<2 { wires.call("hold", [UInt8](repeating: 0x20, count: 60), msMax: msMax, ended) }
                     inTurn = outcomes
-                    wires.close()
                 }
+                close = { for wires in all { wires.close() } }
             }
         }
         #expect(outcomes == ["busy", "timeout"], "nothing is given up before its time")
