@@ -96,8 +96,7 @@ final class RESTExchange: HTTPExchange {
             return respond(request.error(RESTErrors.unavailable))
         }
         callBytes = operation.params.count
-        let msMax = max(request.timeoutMs ?? 0, limits.callMsMax)
-        caller.upstream.callMessages(operation.method, operation.params, msMax: msMax) { [self] outcome in
+        caller.upstream.callMessages(operation.method, operation.params) { [self] outcome in
             dropCall()
             guard !hasEnded else { return }
             switch outcome {

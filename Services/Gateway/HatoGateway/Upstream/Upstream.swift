@@ -65,20 +65,14 @@ final class Upstream {
     }
 
     /// Calls messages, over a connection that is shared; `completion` is called once, on this event loop.
-    ///
-    /// - Parameter msMax: milliseconds after which the call may be given up for others; nil: `call-ms-max`.
-    func callMessages(
-        _ method: String, _ params: [UInt8], msMax: Int? = nil, _ completion: @escaping SharedWires.Completion
-    ) {
-        let wires: SharedWires
+    func callMessages(_ method: String, _ params: [UInt8], _ completion: @escaping SharedWires.Completion) {
         if method.hasPrefix("messages.rules.") || method.hasPrefix("messages.databases.") {
-            wires = administration
+            administration.call(method, params, completion)
         } else if params.count > limits.largeCallBytesMin {
-            wires = largeCalls
+            largeCalls.call(method, params, completion)
         } else {
-            wires = sharedMessages
+            sharedMessages.call(method, params, completion)
         }
-        wires.call(method, params, msMax: msMax, completion)
     }
 
     /// The same for the notifier; false, without a call, when there is none.
