@@ -45,7 +45,7 @@ class Polls:
         try:
             while not self.ended:
                 await self.poll(self.names)
-        except (AssertionError, httpx.HTTPError) as error:
+        except Exception as error:
             self.failure = error
             self.end()
 

@@ -33,7 +33,7 @@ class TranscriptsTest(unittest.IsolatedAsyncioTestCase):
         for name, transcript in transcripts:
             for switches in False, True:
                 # A session whose client is gone ends soon.
-                gateway = ["--poll-idle-ms-max", "5000"]
+                gateway = ["--poll-idle-ms-max", "20000"]
                 with self.subTest(name, switches=switches), GatewayStack(transcript["rules"], gateway) as stack:
                     await PollingPlayer(stack, switches).play(transcript)
 

@@ -18,7 +18,7 @@ enum ClientChannel {
     /// Adds the handlers of a connected channel, and lets it read. On its event loop. Throws what TLS or the channel,
     /// which may have closed, cannot do.
     static func start(_ channel: any Channel, _ tls: ClientTLS?, _ handler: any ChannelHandler) throws {
-        if let tls { try channel.pipeline.syncOperations.addHandler(tls.handler()) }
+        if let tls { try channel.pipeline.syncOperations.addHandlers(tls.handler(), TLSPieces()) }
         try channel.pipeline.syncOperations.addHandler(handler)
         try channel.syncOptions?.setOption(.autoRead, value: true)
     }

@@ -35,9 +35,6 @@ package struct ClientTLS: Sendable {
     /// The handler of one connection. An address cannot be named in a handshake, but the certificate is checked for it
     /// all the same.
     package func handler() throws -> NIOSSLClientHandler {
-        var configuration = NIOSSLHandler.Configuration()
-        // What was once written at a time is no reason to keep as much memory.
-        configuration.maximumPreservedOutboundBufferCapacity = 16 << 10
-        return try NIOSSLClientHandler(context: context, serverHostname: serverName, configuration: configuration)
+        try NIOSSLClientHandler(context: context, serverHostname: serverName)
     }
 }

@@ -109,7 +109,8 @@ public final class RPCServer: Sendable {
         }
         do {
             if let tls {
-                try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls), HandshakeWatcher())
+                try channel.pipeline.syncOperations.addHandlers(
+                    NIOSSLServerHandler(context: tls), TLSPieces(), HandshakeWatcher())
             }
             try channel.pipeline.syncOperations.addHandler(
                 ConnectionHandler(connection: connection, hub: hub, usesTLS: tls != nil))

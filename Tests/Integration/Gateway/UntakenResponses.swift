@@ -63,6 +63,9 @@ struct UntakenResponses {
             try reader.send(Self.request("/large.json"))
             let stopped = try Self.wait(for: 503, of: "/small.json", stack)
             #expect(stopped.headers["retry-after"] == "1" && stopped.json?["error"] == "Service unavailable")
+            // The value is one buffer, which is held whole also when the system has taken some of it.
+            let held = try stack.metrics().split(separator: "\n").first { $0.hasPrefix("hato_gateway_untaken_bytes ") }
+            #expect(held?.split(separator: " ").last.flatMap { Double($0) } ?? 0 > Double(14 << 20))
             // SDKs keep their user.
             let lookUp = try HTTPResponseText.of(
                 "POST /identitytoolkit.googleapis.com/v1/accounts:lookup?key=k", body: "{}",

@@ -111,7 +111,9 @@ public final class GatewayServer: Sendable {
                     channel.closeFuture.whenComplete { [gate = state.gate] _ in gate.left(peer) }
                     let output = UntakenOutput(state.output, from: address)
                     try channel.pipeline.syncOperations.addHandler(output)
-                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls), TLSPieces())
+                    }
                     try setUp(channel, state, peer, output)
                 }
             }

@@ -212,6 +212,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
     /// The service responds to what it has, and gets no more.
     var leavesInTurn: Bool { false }
 
+    /// Up to the client's close frame, behind that of the gateway.
+    var takesFrames: Bool { context != nil }
+
     func leave() {
         guard let wire else { return close(.stopping) }
         isLeaving = true
@@ -289,6 +292,9 @@ final class NativeSocket: ChannelInboundHandler, FramedSocket {
 }
 
 extension NativeSocket: RPCLineWireDelegate {
+    /// Bytes of a line that is copied behind the head of its frame.
+    private static let copiedBytesMax = 64 << 10
+
     func lineWireOpened(_ wire: RPCLineWire) {
         guard wire === self.wire else { return }
         opening?.cancel()
@@ -303,8 +309,14 @@ extension NativeSocket: RPCLineWireDelegate {
         traffic.sent(line.readableBytes)
         isLineRefused = NativeSocketEnd.isRefusal(line)
         guard !isClosing, let context, let encoder else { return }
-        encoder.write(NIOAny(TextFrame.head(line.readableBytes, context.channel.allocator)), promise: nil)
-        encoder.write(NIOAny(line), promise: nil)
+        let allocator = context.channel.allocator
+        if line.readableBytes > Self.copiedBytesMax {
+            encoder.write(NIOAny(TextFrame.head(line.readableBytes, allocator)), promise: nil)
+            encoder.write(NIOAny(line), promise: nil)
+        } else {
+            // A part of what was read keeps all of it in memory.
+            encoder.write(NIOAny(TextFrame.bytes(line.readableBytesView, allocator)), promise: nil)
+        }
         needsFlush = true
     }
 

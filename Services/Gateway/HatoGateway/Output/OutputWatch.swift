@@ -53,7 +53,7 @@ final class OutputWatch {
         planLook()
         guard budget.stopsClients else { return }
         for output in holders.values where output.isStopped {
-            budget.looked(at: holder(output), taken: output.takenBytes)
+            budget.looked(at: holder(output), taken: output.takenBytes, waiting: output.waitingBytes)
         }
         let (hasChanged, overdue) = budget.review()
         if hasChanged { reportChange() }

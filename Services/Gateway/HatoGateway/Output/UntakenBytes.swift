@@ -33,8 +33,8 @@ final class UntakenBytes: Sendable {
     }
 
     /// The peer of a connection of a client that is stopped has taken so many bytes (`UntakenShares.looked`).
-    func looked(at holder: UntakenShares.Holder, taken: Int) {
-        shares.withLock { $0.looked(at: holder, taken: taken, at: Self.now) }
+    func looked(at holder: UntakenShares.Holder, taken: Int, waiting: Int) {
+        shares.withLock { $0.looked(at: holder, taken: taken, waiting: waiting, at: Self.now) }
     }
 
     /// Looks at all clients again. Returns whether one was stopped, or may go on, and the connections that are to be

@@ -21,7 +21,7 @@ final class UntakenOutput: ChannelDuplexHandler {
     /// Held.
     private var bytes = 0
     /// Of these, what the socket has not taken.
-    private var waitingBytes = 0
+    private(set) var waitingBytes = 0
     private var written = WrittenBuffers()
 
     /// - Parameter address: the IP address of the client.

@@ -109,10 +109,12 @@ struct UntakenShares: Sendable {
     /// The peer of a connection has taken so many bytes of all that it was given. Nothing is to be reported for
     /// clients that are not stopped.
     ///
-    /// - Parameter taken: counted from any number; only differences matter.
-    mutating func looked(at holder: Holder, taken: Int, at now: Int64) {
+    /// - Parameters:
+    ///   - taken: counted from any number; only differences matter.
+    ///   - waiting: bytes that it has still to take; nil: all that is held for it.
+    mutating func looked(at holder: Holder, taken: Int, waiting: Int? = nil, at now: Int64) {
         guard let connection = connections[holder], let since = stoppedSince(connection.client) else { return }
-        let look = UntakenProgress.Look(taken: taken, held: connection.bytes, time: now)
+        let look = UntakenProgress.Look(taken: taken, held: waiting ?? connection.bytes, time: now)
         connections[holder]?.progress.looked(look, stoppedSince: since, limits.progress)
     }
 

@@ -169,6 +169,8 @@ final class SocketConnection: ChannelInboundHandler, FramedSocket {
         setInput()
     }
 
+    var takesFrames: Bool { !hasEnded || isLingering }
+
     var leavesInTurn: Bool { owner.leavesInTurn }
 
     /// The gateway stops.

@@ -7,6 +7,8 @@ protocol FramedSocket: AnyObject {
     ///
     /// - Parameter frameBytes: of the frame that is not complete, which the decoder holds.
     func heard(frameBytes: Int)
+    /// Whether what comes is of any use.
+    var takesFrames: Bool { get }
     /// The client was stopped, or may go on (`UntakenShares`).
     func outputChanged()
     /// Whether it leaves in its turn when the gateway stops, and works on before.
@@ -26,6 +28,8 @@ final class SocketPulse: ChannelInboundHandler {
     init(_ socket: any FramedSocket) { self.socket = socket }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // The decoder would keep the beginning of a frame: TLS delivers until its own end.
+        guard socket?.takesFrames == true else { return }
         let bytes = unwrapInboundIn(data)
         progress.received(bytes.readableBytesUInt8Span)
         socket?.heard(frameBytes: progress.unfinishedBytes)

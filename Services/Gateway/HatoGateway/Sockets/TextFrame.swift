@@ -7,7 +7,7 @@ import NIOCore
 /// events both cost as much as the rest of the way.
 enum TextFrame {
     /// - Parameter payload: copied behind the head.
-    static func bytes(_ payload: ArraySlice<UInt8>, _ allocator: ByteBufferAllocator) -> ByteBuffer {
+    static func bytes(_ payload: some Collection<UInt8>, _ allocator: ByteBufferAllocator) -> ByteBuffer {
         var bytes = allocator.buffer(capacity: payload.count &+ headBytesMax)
         writeHead(payload.count, to: &bytes)
         bytes.writeBytes(payload)
