@@ -204,7 +204,9 @@ struct WrongInputs {
             ["serve", "--data", "\(folder.path)/two", "--port", "0", "--metrics-port", port, "--exit-with-stdin"])
         #expect(metrics.code == 74)
         #expect(metrics.error.contains("setting metrics-port or metrics-host: cannot listen"), "\(metrics.error)")
-        let stack = try await Executable.run("hato-dev", ["--ephemeral", "--messages-port", port, "--exit-with-stdin"])
+        let others = ["--auth-port", "0", "--notifier-port", "0", "--gateway-port", "0"]
+        let stack = try await Executable.run(
+            "hato-dev", ["--ephemeral", "--messages-port", port, "--exit-with-stdin"] + others)
         #expect(stack.code == 74)
         #expect(stack.error.contains("setting messages-port or host: cannot listen"), "\(stack.error)")
         let folderInUse = try await Executable.run(

@@ -245,7 +245,7 @@ struct GatewayPolling {
 
     /// Each poller is new, and has sent nothing.
     @Test func segmentsArePutInOrderOrEndTheSession() async throws {
-        try await GatewayStack.run(rules: Self.rules, ["--event-loops", "3", "--poll-ms-max", "1000"]) {
+        try await GatewayStack.run(rules: Self.rules, ["--event-loops", "3", "--poll-ms-max", "10000"]) {
             stack in
             let text = #"{"t":"d","d":{"r":1,"a":"p","b":{"p":"/a","d":"\#(String(repeating: "あ", count: 2_000))"}}}"#
             let data = FirebasePoller.segments(of: text)
