@@ -38,13 +38,11 @@ enum FirebaseRequests {
     }
 
     /// Asks for the credential to be used from now on.
-    static func authenticate(_ token: String) -> [UInt8] {
-        frame(#"{"t":"d","d":{"r":1,"a":"auth","b":{"cred":"\#(token)"}}}"#)
+    static func authenticate(_ token: String) -> String {
+        #"{"t":"d","d":{"r":1,"a":"auth","b":{"cred":"\#(token)"}}}"#
     }
 
-    static func listen(_ path: String) -> [UInt8] {
-        frame(#"{"t":"d","d":{"r":2,"a":"q","b":{"p":"\#(path)","h":""}}}"#)
-    }
+    static func listen(_ path: String) -> String { #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"\#(path)","h":""}}}"# }
 
     /// A post of a message under a key of the client, of the form that SDKs make; `NumberedRequest` puts numbers in
     /// both places.

@@ -86,20 +86,22 @@ struct GatewayMemoryBench: Sendable {
     // MARK: Silent
 
     private enum Silent: String, CaseIterable {
-        case webSocket = "WebSocket"
-        case stream = "event stream"
+        case webSocket = "a WebSocket"
+        case stream = "an event stream"
+        case poller = "a poller"
     }
 
     /// Each room holds one child, which is written again and again.
     private func silentRows(_ kind: Silent, _ token: String) throws -> [Table.Row] {
         let gateway = try ServedProgram.gateway(before: stack, messages: messages.address, folder)
-        let room = "silent-\(kind == .stream ? "streams" : "sockets")"
+        let room = "silent-\(kind)"
         let writer = try RawSocket(port: messages.port, signedInWith: token)
         defer { writer.close() }
         let silent = try (0..<Self.silent).map { _ in
             switch kind {
             case .webSocket:
                 try GatewaySockets.listener(port: gateway.port, as: token, room: room, receiveBytes: 4 << 10)
+            case .poller: try GatewaySockets.poller(port: gateway.port, as: token, room: room, receiveBytes: 4 << 10)
             case .stream: try GatewaySockets.stream(port: gateway.port, as: token, room: room, receiveBytes: 4 << 10)
             }
         }
@@ -112,7 +114,7 @@ struct GatewayMemoryBench: Sendable {
         let written = "\(Self.silentBytes >> 20) MB"
         let rows = watches.map { name, watch in
             Table.Row(
-                what: "memory: \(name), a \(kind.rawValue) that never reads while \(written) are written",
+                what: "memory: \(name), \(kind.rawValue) that never reads while \(written) are written",
                 value: Double(watch.growth()) / Double(Self.silent) / Double(1 << 20), unit: "MiB",
                 goals: name == "gateway" ? [Goal(.value, .atMost(2))] : [])
         }

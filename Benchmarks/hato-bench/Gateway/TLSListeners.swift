@@ -48,9 +48,10 @@ private final class TLSListener: ChannelInboundHandler {
 
     init(_ token: String, room: String, _ begun: EventLoopPromise<Void>) {
         self.begun = begun
+        let listen = FirebaseRequests.listen("/chats/\(room)/messages")
         steps = [
-            (#""t":"h""#, FirebaseRequests.authenticate(token)),
-            (#""s":"ok""#, FirebaseRequests.listen("/chats/\(room)/messages")), (#""r":2,"b":{"s":"ok""#, []),
+            (#""t":"h""#, FirebaseRequests.frame(FirebaseRequests.authenticate(token))),
+            (#""s":"ok""#, FirebaseRequests.frame(listen)), (#""r":2,"b":{"s":"ok""#, []),
         ]
     }
 
