@@ -8,8 +8,8 @@ package final class TLSPieces: ChannelOutboundHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// Bytes of a piece; what was encrypted takes a little more.
-    static let bytesMax = 32 << 10
+    /// Bytes of a piece: encrypted, it takes a little more, and less than 32 KiB.
+    static let bytesMax = 31 << 10
 
     private var unflushed = 0
 

@@ -309,7 +309,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
             record?.bytes += response.body.readableBytes
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
-        complete()
+        // Over TLS, a large write may already have met the end of the connection.
+        if phase == .responding { complete() }
     }
 
     /// Begins a response without an end.

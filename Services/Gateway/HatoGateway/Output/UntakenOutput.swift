@@ -9,6 +9,7 @@ import NIOCore
 final class UntakenOutput: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     private let watch: OutputWatch
     /// Names the connection on its event loop.
@@ -51,9 +52,22 @@ final class UntakenOutput: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        written.append(unwrapOutboundIn(data).readableBytes)
-        context.write(data, promise: promise)
+        let bytes = unwrapOutboundIn(data)
+        written.append(bytes.readableBytes)
+        context.write(wrapOutboundOut(waitingBytes > 0 ? compact(bytes, context) : bytes), promise: promise)
     }
+
+    /// What is to wait, without a storage of which it is a small part: that of TLS, or of what was read.
+    private func compact(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) -> ByteBuffer {
+        let count = bytes.readableBytes
+        guard count < Self.copiedBytesMax, bytes.storageCapacity > 4 * count else { return bytes }
+        var copy = context.channel.allocator.buffer(capacity: count)
+        copy.writeImmutableBuffer(bytes)
+        return copy
+    }
+
+    /// Bytes of a buffer that may be copied.
+    private static let copiedBytesMax = 16 << 10
 
     func flush(context: ChannelHandlerContext) {
         context.flush()
